@@ -1,0 +1,462 @@
+#include "trace/spool_writer.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+namespace tferry::trace {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kSeenStrings = 1 << 14;
+constexpr std::size_t kSeenProbes = 4;
+constexpr std::size_t kMaxStringBytes = 16 << 10;
+constexpr int kMaxNames = 1000;
+
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::int64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void fail(std::string* error, const std::string& what, int error_number) {
+  if (error) *error = what + ": " + std::strerror(error_number);
+}
+
+class Lock {
+ public:
+  explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+  ~Lock() { pthread_mutex_unlock(&mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+std::string_view source_name(SpoolSource source) {
+  switch (source) {
+    case SpoolSource::kRuntime:
+      return "runtime";
+    case SpoolSource::kCollector:
+      return "collector";
+    case SpoolSource::kSampler:
+      return "sampler";
+    case SpoolSource::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void SpoolWriter::BlockQueue::push(Block* block) noexcept {
+  block->next = nullptr;
+  (tail ? tail->next : head) = block;
+  tail = block;
+}
+
+SpoolWriter::Block* SpoolWriter::BlockQueue::pop() noexcept {
+  Block* block = head;
+  if (block) head = block->next;
+  if (!head) tail = nullptr;
+  return block;
+}
+
+std::int64_t SpoolWriter::now_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+
+SpoolWriter::SpoolWriter() noexcept {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&wake_helper_, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+std::unique_ptr<SpoolWriter> SpoolWriter::open(const std::string& path, const SpoolOptions& options,
+                                               std::string* error) noexcept {
+  std::unique_ptr<SpoolWriter> writer(new (std::nothrow) SpoolWriter);
+  if (!writer) {
+    fail(error, "spool", ENOMEM);
+    return nullptr;
+  }
+  const Open result = writer->start(path, options, error);
+  if (result == Open::kExists) fail(error, "cannot create spool " + path, EEXIST);
+  return result == Open::kOk ? std::move(writer) : nullptr;
+}
+
+std::unique_ptr<SpoolWriter> SpoolWriter::open_in(const std::string& directory, const SpoolOptions& options,
+                                                  std::string* error) noexcept {
+  const std::string stem =
+      directory + "/spool." + std::to_string(getpid()) + "." + std::string(source_name(options.source)) + ".";
+  for (int number = 0; number < kMaxNames; ++number) {
+    std::unique_ptr<SpoolWriter> writer(new (std::nothrow) SpoolWriter);
+    if (!writer) break;
+    const Open result = writer->start(stem + std::to_string(number), options, error);
+    if (result == Open::kOk) return writer;
+    if (result == Open::kFailed) return nullptr;
+  }
+  fail(error, "cannot create spool " + stem + "N", EEXIST);
+  return nullptr;
+}
+
+SpoolWriter::Open SpoolWriter::start(const std::string& path, const SpoolOptions& options,
+                                     std::string* error) noexcept {
+  options_ = options;
+  options_.block_bytes = static_cast<std::uint32_t>(
+      round_up(std::clamp<std::size_t>(options.block_bytes, kPage, kMaxBlockBytes), kPage));
+  options_.block_count = std::max(options.block_count, 2u);
+  if (!options_.write) options_.write = ::pwrite;
+  path_ = path;
+  pid_ = getpid();
+
+  const std::size_t slot = sizeof(BlockHeader) + options_.block_bytes;
+  memory_bytes_ = kPage + round_up(slot * options_.block_count, kPage);
+  void* memory =
+      mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  blocks_.reset(new (std::nothrow) Block[options_.block_count]);
+  seen_strings_.reset(new (std::nothrow) std::atomic<StringId>[kSeenStrings]());
+  if (memory == MAP_FAILED || !blocks_ || !seen_strings_) {
+    if (memory != MAP_FAILED) munmap(memory, memory_bytes_);
+    fail(error, "cannot allocate the buffers of spool " + path, ENOMEM);
+    return Open::kFailed;
+  }
+  memory_ = static_cast<std::byte*>(memory);
+#ifdef MADV_WIPEONFORK
+  wiped_on_fork_ = madvise(memory, kPage, MADV_WIPEONFORK) == 0;
+#endif
+  alive_ = new (memory) std::atomic<std::uint64_t>(1);
+  for (std::uint32_t i = 0; i < options_.block_count; ++i) {
+    blocks_[i].payload = memory_ + kPage + slot * i + sizeof(BlockHeader);
+    free_.push(&blocks_[i]);
+  }
+  current_ = free_.pop();
+
+  bool exists = false;
+  if (!create_file(error, exists)) return exists ? Open::kExists : Open::kFailed;
+
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int created = pthread_create(&helper_, nullptr, helper_entry, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  helper_runs_ = created == 0;
+  if (!helper_runs_) {
+    unlink(path_.c_str());
+    fail(error, "cannot start the helper thread of spool " + path, created);
+    return Open::kFailed;
+  }
+  return Open::kOk;
+}
+
+bool SpoolWriter::create_file(std::string* error, bool& exists) noexcept {
+  const std::string building = path_ + ".new." + std::to_string(pid_);
+  file_ = ::open(building.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file_ < 0) {
+    fail(error, "cannot create spool " + building, errno);
+    return false;
+  }
+  SpoolHeader header;
+  header.block_bytes = options_.block_bytes;
+  header.pid = pid_;
+  header.source = options_.source;
+  header.start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  header.start_realtime_ns = clock_ns(CLOCK_REALTIME);
+  header.clock_error_ns = clock_ns(CLOCK_MONOTONIC) - header.start_monotonic_ns;
+  const std::uint64_t identity[] = {static_cast<std::uint64_t>(header.start_realtime_ns),
+                                    static_cast<std::uint64_t>(pid_),
+                                    static_cast<std::uint64_t>(options_.source)};
+  file_id_ = header.file_id = XXH3_64bits(identity, sizeof identity);
+  header.checksum = XXH3_64bits(&header, offsetof(SpoolHeader, checksum));
+  bool ok = write_all(&header, sizeof header, 0);
+  if (ok) {
+    Lock lock(file_mutex_);
+    write_status();
+    ok = state() == SpoolState::kRunning;
+  }
+  const int write_error = error_number_;
+  int name_error = 0;
+  if (ok && renameat2(AT_FDCWD, building.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+    name_error = errno;
+    // Some file systems know no RENAME_NOREPLACE; a hard link refuses an existing name as well.
+    if (name_error == EINVAL || name_error == ENOSYS) {
+      name_error = link(building.c_str(), path_.c_str()) == 0 ? 0 : errno;
+      unlink(building.c_str());
+    }
+  }
+  if (ok && name_error == 0) return true;
+  exists = ok && name_error == EEXIST;
+  unlink(building.c_str());
+  fail(error, "cannot create spool " + path_, ok ? name_error : write_error);
+  return false;
+}
+
+SpoolWriter::~SpoolWriter() {
+  // A child must not join a thread that it does not have, nor take a lock that may have been held at the
+  // fork.
+  const bool mine = !alive_ || owned();
+  if (mine) close();
+  if (file_ >= 0) ::close(file_);
+  if (memory_) munmap(memory_, memory_bytes_);
+  if (mine) {
+    pthread_cond_destroy(&wake_helper_);
+    pthread_mutex_destroy(&mutex_);
+    pthread_mutex_destroy(&file_mutex_);
+  }
+}
+
+bool SpoolWriter::owned() const noexcept {
+  if (alive_->load(std::memory_order_relaxed) == 0) return false;
+  return wiped_on_fork_ || getpid() == pid_;
+}
+
+bool SpoolWriter::append_bytes(RecordKind kind, std::span<const std::byte> fixed,
+                               std::span<const std::byte> variable) noexcept {
+  if (!owned()) return false;
+  std::int64_t time_ns;
+  std::memcpy(&time_ns, fixed.data(), sizeof time_ns);
+  const std::size_t size = sizeof(RecordHeader) + fixed.size() + variable.size();
+  const std::size_t padded = round_up(size, 8);
+  const RecordHeader header{kind, static_cast<std::uint16_t>(fixed.size()), static_cast<std::uint32_t>(size)};
+
+  Lock lock(mutex_);
+  if (state() != SpoolState::kRunning || padded > options_.block_bytes || !make_room(padded)) {
+    count_loss(kind, time_ns);
+    return false;
+  }
+  std::byte* out = current_->payload + current_->used;
+  std::memcpy(out, &header, sizeof header);
+  std::memcpy(out + sizeof header, fixed.data(), fixed.size());
+  if (!variable.empty()) std::memcpy(out + sizeof header + fixed.size(), variable.data(), variable.size());
+  std::memset(out + size, 0, padded - size);
+  current_->first_ns = current_->records == 0 ? time_ns : std::min(current_->first_ns, time_ns);
+  current_->last_ns = current_->records == 0 ? time_ns : std::max(current_->last_ns, time_ns);
+  current_->used += static_cast<std::uint32_t>(padded);
+  ++current_->records;
+  return true;
+}
+
+bool SpoolWriter::make_room(std::size_t size) noexcept {
+  if (current_ && current_->used + size <= options_.block_bytes) return true;
+  if (current_) {
+    full_.push(current_);
+    pthread_cond_signal(&wake_helper_);
+  }
+  current_ = free_.pop();
+  return current_ != nullptr;
+}
+
+void SpoolWriter::count_loss(RecordKind kind, std::int64_t time_ns) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  SpoolLoss& loss = loss_[index < kMaxRecordKinds ? index : 0];
+  loss.first_ns = loss.count == 0 ? time_ns : std::min(loss.first_ns, time_ns);
+  loss.last_ns = loss.count == 0 ? time_ns : std::max(loss.last_ns, time_ns);
+  ++loss.count;
+  status_dirty_ = true;
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void SpoolWriter::count_block_as_lost(const Block& block) noexcept {
+  for (std::uint32_t at = 0; at + sizeof(RecordHeader) < block.used;) {
+    RecordHeader header;
+    std::int64_t time_ns;
+    std::memcpy(&header, block.payload + at, sizeof header);
+    std::memcpy(&time_ns, block.payload + at + sizeof header, sizeof time_ns);
+    count_loss(header.kind, time_ns);
+    at += static_cast<std::uint32_t>(round_up(header.size, 8));
+  }
+}
+
+bool SpoolWriter::append_accesses(std::int64_t time_ns, std::uint64_t operation,
+                                  std::span<const AccessEntry> entries) noexcept {
+  return append(AccessRecord{time_ns, operation, entries.size()}, std::as_bytes(entries));
+}
+
+StringId SpoolWriter::intern(std::string_view text) noexcept {
+  if (text.empty()) return 0;
+  text = text.substr(0, kMaxStringBytes);
+  // 0 stands for "no string", so the one hash that collides with it is moved.
+  const StringId id = std::max<StringId>(XXH3_64bits(text.data(), text.size()), 1);
+  std::size_t place = id % kSeenStrings;
+  for (std::size_t probe = 0; probe < kSeenProbes; ++probe) {
+    const std::size_t slot = (id + probe) % kSeenStrings;
+    const StringId seen = seen_strings_[slot].load(std::memory_order_relaxed);
+    if (seen == id) return id;
+    if (seen == 0) {
+      place = slot;
+      break;
+    }
+  }
+  // Two threads may both write the string, and a crowded table forgets one: readers take repetitions.
+  if (append(StringRecord{now_ns(), id, text.size()}, std::as_bytes(std::span(text)))) {
+    seen_strings_[place].store(id, std::memory_order_relaxed);
+  }
+  return id;
+}
+
+void SpoolWriter::flush() noexcept {
+  if (owned()) drain();
+}
+
+void SpoolWriter::close() noexcept {
+  if (!alive_ || !owned() || !helper_runs_) return;
+  {
+    Lock lock(mutex_);
+    closing_ = true;
+    pthread_cond_signal(&wake_helper_);
+  }
+  pthread_join(helper_, nullptr);
+  helper_runs_ = false;
+  drain();
+  Lock file_lock(file_mutex_);
+  {
+    Lock lock(mutex_);
+    if (state() == SpoolState::kRunning) state_.store(SpoolState::kClosed, std::memory_order_release);
+    status_dirty_ = true;
+  }
+  write_status();
+}
+
+void* SpoolWriter::helper_entry(void* self) {
+  static_cast<SpoolWriter*>(self)->run_helper();
+  return nullptr;
+}
+
+void SpoolWriter::run_helper() noexcept {
+  for (;;) {
+    const std::int64_t due = now_ns() + options_.flush_interval_ns;
+    timespec until{};
+    until.tv_sec = due / 1'000'000'000;
+    until.tv_nsec = due % 1'000'000'000;
+    {
+      Lock lock(mutex_);
+      while (!closing_ && !full_.head) {
+        if (pthread_cond_timedwait(&wake_helper_, &mutex_, &until) != 0) break;
+      }
+      if (closing_) return;
+    }
+    drain();
+  }
+}
+
+void SpoolWriter::drain() noexcept {
+  Lock file_lock(file_mutex_);
+  // What was appended before the call is in at most all the blocks, oldest first; later records can wait.
+  bool more = true;
+  for (std::uint32_t left = options_.block_count; more && left > 0; --left) {
+    Block* block;
+    {
+      Lock lock(mutex_);
+      block = full_.pop();
+      if (!block) {
+        more = false;
+        if (current_ && current_->used > 0) {
+          block = current_;
+          current_ = free_.pop();
+        }
+      }
+    }
+    if (!block) break;
+    write_block(*block);
+    Lock lock(mutex_);
+    block->used = block->records = 0;
+    free_.push(block);
+  }
+  write_status();
+}
+
+void SpoolWriter::write_block(const Block& block) noexcept {
+  BlockHeader header;
+  header.sequence = blocks_written_;
+  header.payload_bytes = block.used;
+  header.record_count = block.records;
+  header.first_ns = block.first_ns;
+  header.last_ns = block.last_ns;
+  header.payload_checksum = XXH3_64bits_withSeed(block.payload, block.used, file_id_);
+  header.checksum = XXH3_64bits_withSeed(&header, offsetof(BlockHeader, checksum), file_id_);
+  std::byte* begin = block.payload - sizeof header;
+  std::memcpy(begin, &header, sizeof header);
+  const std::size_t size = sizeof header + block.used;
+
+  if (state() == SpoolState::kRunning && options_.size_limit > 0 &&
+      end_ + static_cast<std::int64_t>(size) > options_.size_limit) {
+    stop(SpoolState::kSizeLimit, 0);
+  }
+  if (state() == SpoolState::kRunning && write_all(begin, size, end_)) {
+    end_ += static_cast<std::int64_t>(size);
+    ++blocks_written_;
+    records_written_ += block.records;
+    return;
+  }
+  // A reader would skip the cut block too; a file without it is easier to explain.
+  if (ftruncate(file_, end_) != 0) error_number_ = errno;
+  Lock lock(mutex_);
+  count_block_as_lost(block);
+}
+
+void SpoolWriter::write_status() noexcept {
+  SpoolStatus status;
+  {
+    Lock lock(mutex_);
+    if (!status_dirty_) return;
+    status_dirty_ = false;
+    std::copy(std::begin(loss_), std::end(loss_), status.loss);
+  }
+  status.sequence = ++status_sequence_;
+  status.state = state();
+  status.error_number = error_number_;
+  status.blocks = static_cast<std::int64_t>(blocks_written_);
+  status.records = records_written_;
+  status.checksum = XXH3_64bits_withSeed(&status, offsetof(SpoolStatus, checksum), file_id_);
+  write_all(&status, sizeof status,
+            kStatusOffset + kStatusStride * static_cast<std::int64_t>(status.sequence % 2));
+}
+
+void SpoolWriter::stop(SpoolState state, int error_number) noexcept {
+  Lock lock(mutex_);
+  error_number_ = error_number;
+  status_dirty_ = true;
+  state_.store(state, std::memory_order_release);
+}
+
+bool SpoolWriter::write_all(const void* data, std::size_t size, std::int64_t offset) noexcept {
+  // A write beyond the process's own limit would raise SIGXFSZ on the calling thread.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && static_cast<rlim_t>(offset) + size > limit.rlim_cur) {
+    stop(SpoolState::kSizeLimit, EFBIG);
+    return false;
+  }
+  const char* bytes = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = options_.write(file_, bytes, size, offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const int error_number = written < 0 ? errno : ENOSPC;
+      const bool full = error_number == ENOSPC || error_number == EDQUOT;
+      stop(full ? SpoolState::kDiskFull : SpoolState::kWriteError, error_number);
+      return false;
+    }
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+    offset += written;
+  }
+  return true;
+}
+
+}  // namespace tferry::trace
