@@ -1,11 +1,7 @@
 #include "trace/spool_writer.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -27,12 +23,6 @@ constexpr int kMaxNames = 1000;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
-}
-
-std::int64_t clock_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 void fail(std::string* error, const std::string& what, int error_number) {
@@ -79,7 +69,11 @@ SpoolWriter::Block* SpoolWriter::BlockQueue::pop() noexcept {
   return block;
 }
 
-std::int64_t SpoolWriter::now_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+std::int64_t SpoolWriter::now_ns() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 SpoolWriter::SpoolWriter() noexcept {
   pthread_condattr_t attributes;
@@ -93,12 +87,10 @@ std::unique_ptr<SpoolWriter> SpoolWriter::open(const std::string& path, const Sp
                                                std::string* error) noexcept {
   std::unique_ptr<SpoolWriter> writer(new (std::nothrow) SpoolWriter);
   if (!writer) {
-    fail(error, "spool", ENOMEM);
+    fail(error, "cannot open spool " + path, ENOMEM);
     return nullptr;
   }
-  const Open result = writer->start(path, options, error);
-  if (result == Open::kExists) fail(error, "cannot create spool " + path, EEXIST);
-  return result == Open::kOk ? std::move(writer) : nullptr;
+  return writer->start(path, options, error) == SpoolFile::Created::kOk ? std::move(writer) : nullptr;
 }
 
 std::unique_ptr<SpoolWriter> SpoolWriter::open_in(const std::string& directory, const SpoolOptions& options,
@@ -108,16 +100,16 @@ std::unique_ptr<SpoolWriter> SpoolWriter::open_in(const std::string& directory, 
   for (int number = 0; number < kMaxNames; ++number) {
     std::unique_ptr<SpoolWriter> writer(new (std::nothrow) SpoolWriter);
     if (!writer) break;
-    const Open result = writer->start(stem + std::to_string(number), options, error);
-    if (result == Open::kOk) return writer;
-    if (result == Open::kFailed) return nullptr;
+    const SpoolFile::Created created = writer->start(stem + std::to_string(number), options, error);
+    if (created == SpoolFile::Created::kOk) return writer;
+    if (created == SpoolFile::Created::kFailed) return nullptr;
   }
   fail(error, "cannot create spool " + stem + "N", EEXIST);
   return nullptr;
 }
 
-SpoolWriter::Open SpoolWriter::start(const std::string& path, const SpoolOptions& options,
-                                     std::string* error) noexcept {
+SpoolFile::Created SpoolWriter::start(const std::string& path, const SpoolOptions& options,
+                                      std::string* error) noexcept {
   options_ = options;
   options_.block_bytes = static_cast<std::uint32_t>(
       round_up(std::clamp<std::size_t>(options.block_bytes, kPage, kMaxBlockBytes), kPage));
@@ -135,7 +127,7 @@ SpoolWriter::Open SpoolWriter::start(const std::string& path, const SpoolOptions
   if (memory == MAP_FAILED || !blocks_ || !seen_strings_) {
     if (memory != MAP_FAILED) munmap(memory, memory_bytes_);
     fail(error, "cannot allocate the buffers of spool " + path, ENOMEM);
-    return Open::kFailed;
+    return SpoolFile::Created::kFailed;
   }
   memory_ = static_cast<std::byte*>(memory);
 #ifdef MADV_WIPEONFORK
@@ -148,63 +140,22 @@ SpoolWriter::Open SpoolWriter::start(const std::string& path, const SpoolOptions
   }
   current_ = free_.pop();
 
-  bool exists = false;
-  if (!create_file(error, exists)) return exists ? Open::kExists : Open::kFailed;
+  const SpoolFile::Created created =
+      file_.create(path, options_.source, options_.block_bytes, options_.size_limit, options_.write, error);
+  if (created != SpoolFile::Created::kOk) return created;
 
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int created = pthread_create(&helper_, nullptr, helper_entry, this);
+  const int thread_error = pthread_create(&helper_, nullptr, helper_entry, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  helper_runs_ = created == 0;
+  helper_runs_ = thread_error == 0;
   if (!helper_runs_) {
-    unlink(path_.c_str());
-    fail(error, "cannot start the helper thread of spool " + path, created);
-    return Open::kFailed;
+    file_.remove();
+    fail(error, "cannot start the helper thread of spool " + path, thread_error);
+    return SpoolFile::Created::kFailed;
   }
-  return Open::kOk;
-}
-
-bool SpoolWriter::create_file(std::string* error, bool& exists) noexcept {
-  const std::string building = path_ + ".new." + std::to_string(pid_);
-  file_ = ::open(building.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file_ < 0) {
-    fail(error, "cannot create spool " + building, errno);
-    return false;
-  }
-  SpoolHeader header;
-  header.block_bytes = options_.block_bytes;
-  header.pid = pid_;
-  header.source = options_.source;
-  header.start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-  header.start_realtime_ns = clock_ns(CLOCK_REALTIME);
-  header.clock_error_ns = clock_ns(CLOCK_MONOTONIC) - header.start_monotonic_ns;
-  const std::uint64_t identity[] = {static_cast<std::uint64_t>(header.start_realtime_ns),
-                                    static_cast<std::uint64_t>(pid_),
-                                    static_cast<std::uint64_t>(options_.source)};
-  file_id_ = header.file_id = XXH3_64bits(identity, sizeof identity);
-  header.checksum = XXH3_64bits(&header, offsetof(SpoolHeader, checksum));
-  bool ok = write_all(&header, sizeof header, 0);
-  if (ok) {
-    Lock lock(file_mutex_);
-    write_status();
-    ok = state() == SpoolState::kRunning;
-  }
-  const int write_error = error_number_;
-  int name_error = 0;
-  if (ok && renameat2(AT_FDCWD, building.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
-    name_error = errno;
-    // Some file systems know no RENAME_NOREPLACE; a hard link refuses an existing name as well.
-    if (name_error == EINVAL || name_error == ENOSYS) {
-      name_error = link(building.c_str(), path_.c_str()) == 0 ? 0 : errno;
-      unlink(building.c_str());
-    }
-  }
-  if (ok && name_error == 0) return true;
-  exists = ok && name_error == EEXIST;
-  unlink(building.c_str());
-  fail(error, "cannot create spool " + path_, ok ? name_error : write_error);
-  return false;
+  return SpoolFile::Created::kOk;
 }
 
 SpoolWriter::~SpoolWriter() {
@@ -212,7 +163,6 @@ SpoolWriter::~SpoolWriter() {
   // fork.
   const bool mine = !alive_ || owned();
   if (mine) close();
-  if (file_ >= 0) ::close(file_);
   if (memory_) munmap(memory_, memory_bytes_);
   if (mine) {
     pthread_cond_destroy(&wake_helper_);
@@ -383,80 +333,25 @@ void SpoolWriter::drain() noexcept {
 
 void SpoolWriter::write_block(const Block& block) noexcept {
   BlockHeader header;
-  header.sequence = blocks_written_;
   header.payload_bytes = block.used;
   header.record_count = block.records;
   header.first_ns = block.first_ns;
   header.last_ns = block.last_ns;
-  header.payload_checksum = XXH3_64bits_withSeed(block.payload, block.used, file_id_);
-  header.checksum = XXH3_64bits_withSeed(&header, offsetof(BlockHeader, checksum), file_id_);
-  std::byte* begin = block.payload - sizeof header;
-  std::memcpy(begin, &header, sizeof header);
-  const std::size_t size = sizeof header + block.used;
-
-  if (state() == SpoolState::kRunning && options_.size_limit > 0 &&
-      end_ + static_cast<std::int64_t>(size) > options_.size_limit) {
-    stop(SpoolState::kSizeLimit, 0);
-  }
-  if (state() == SpoolState::kRunning && write_all(begin, size, end_)) {
-    end_ += static_cast<std::int64_t>(size);
-    ++blocks_written_;
-    records_written_ += block.records;
-    return;
-  }
-  // A reader would skip the cut block too; a file without it is easier to explain.
-  if (ftruncate(file_, end_) != 0) error_number_ = errno;
+  if (file_.write_block(header, block.payload - sizeof header)) return;
   Lock lock(mutex_);
+  state_.store(file_.state(), std::memory_order_release);
   count_block_as_lost(block);
 }
 
 void SpoolWriter::write_status() noexcept {
-  SpoolStatus status;
+  SpoolLoss loss[kMaxRecordKinds];
   {
     Lock lock(mutex_);
     if (!status_dirty_) return;
     status_dirty_ = false;
-    std::copy(std::begin(loss_), std::end(loss_), status.loss);
+    std::copy(std::begin(loss_), std::end(loss_), loss);
   }
-  status.sequence = ++status_sequence_;
-  status.state = state();
-  status.error_number = error_number_;
-  status.blocks = static_cast<std::int64_t>(blocks_written_);
-  status.records = records_written_;
-  status.checksum = XXH3_64bits_withSeed(&status, offsetof(SpoolStatus, checksum), file_id_);
-  write_all(&status, sizeof status,
-            kStatusOffset + kStatusStride * static_cast<std::int64_t>(status.sequence % 2));
-}
-
-void SpoolWriter::stop(SpoolState state, int error_number) noexcept {
-  Lock lock(mutex_);
-  error_number_ = error_number;
-  status_dirty_ = true;
-  state_.store(state, std::memory_order_release);
-}
-
-bool SpoolWriter::write_all(const void* data, std::size_t size, std::int64_t offset) noexcept {
-  // A write beyond the process's own limit would raise SIGXFSZ on the calling thread.
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && static_cast<rlim_t>(offset) + size > limit.rlim_cur) {
-    stop(SpoolState::kSizeLimit, EFBIG);
-    return false;
-  }
-  const char* bytes = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t written = options_.write(file_, bytes, size, offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const int error_number = written < 0 ? errno : ENOSPC;
-      const bool full = error_number == ENOSPC || error_number == EDQUOT;
-      stop(full ? SpoolState::kDiskFull : SpoolState::kWriteError, error_number);
-      return false;
-    }
-    bytes += written;
-    size -= static_cast<std::size_t>(written);
-    offset += written;
-  }
-  return true;
+  file_.write_status(loss, state());
 }
 
 }  // namespace tferry::trace

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trace/spool_format.hpp"
+#include "trace/spool_file.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -19,10 +19,9 @@ struct SpoolOptions {
   std::uint32_t block_bytes = 256 << 10;  ///< 4 KiB to 16 MiB, rounded up to whole pages
   std::uint32_t block_count = 32;         ///< blocks held in memory; all are touched at open
   std::int64_t flush_interval_ns =
-      200'000'000;              ///< a record is in the file at most this long after it was appended
-  std::int64_t size_limit = 0;  ///< bytes of the file, 0: none
-  using Write = ssize_t (*)(int file, const void* data, std::size_t size, off_t offset);
-  Write write = nullptr;  ///< pwrite unless a test injects faults
+      200'000'000;                   ///< a record is in the file at most this long after it was appended
+  std::int64_t size_limit = 0;       ///< bytes of the file, 0: none
+  SpoolFile::Write write = nullptr;  ///< pwrite unless a test injects faults
 };
 
 /// Appends records to a spool, from any thread of a job.
@@ -96,11 +95,9 @@ class SpoolWriter {
     void push(Block* block) noexcept;
     Block* pop() noexcept;
   };
-  enum class Open { kOk, kExists, kFailed };
 
   SpoolWriter() noexcept;
-  Open start(const std::string& path, const SpoolOptions& options, std::string* error) noexcept;
-  bool create_file(std::string* error, bool& exists) noexcept;
+  SpoolFile::Created start(const std::string& path, const SpoolOptions& options, std::string* error) noexcept;
   bool owned() const noexcept;
   bool append_bytes(RecordKind kind, std::span<const std::byte> fixed,
                     std::span<const std::byte> variable) noexcept;
@@ -110,16 +107,12 @@ class SpoolWriter {
   void drain() noexcept;
   void write_block(const Block& block) noexcept;
   void write_status() noexcept;
-  void stop(SpoolState state, int error_number) noexcept;
-  bool write_all(const void* data, std::size_t size, std::int64_t offset) noexcept;
   void run_helper() noexcept;
   static void* helper_entry(void* self);
 
   SpoolOptions options_;
   std::string path_;
-  int file_ = -1;
   pid_t pid_ = 0;
-  std::uint64_t file_id_ = 0;
   std::byte* memory_ = nullptr;  ///< block payloads, each behind the space for its header
   std::size_t memory_bytes_ = 0;
   std::atomic<std::uint64_t>* alive_ = nullptr;  ///< wiped to 0 in children; in a page of its own
@@ -132,19 +125,14 @@ class SpoolWriter {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;       ///< block queues, counters
   pthread_mutex_t file_mutex_ = PTHREAD_MUTEX_INITIALIZER;  ///< the file; taken before mutex_
   pthread_cond_t wake_helper_;
+  SpoolFile file_;  ///< under file_mutex_
   bool closing_ = false;
   Block* current_ = nullptr;
   BlockQueue free_, full_;
   SpoolLoss loss_[kMaxRecordKinds];
-  bool status_dirty_ = true;
+  bool status_dirty_ = false;
   std::atomic<SpoolState> state_ = SpoolState::kRunning;
   std::atomic<std::int64_t> dropped_ = 0;
-
-  std::int64_t end_ = kBlocksOffset;  ///< of the file, under file_mutex_ like all below
-  std::uint64_t blocks_written_ = 0;
-  std::int64_t records_written_ = 0;
-  std::uint64_t status_sequence_ = 0;
-  int error_number_ = 0;
 };
 
 }  // namespace tferry::trace

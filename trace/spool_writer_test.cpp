@@ -1,14 +1,9 @@
-#include "trace/spool_reader.hpp"
-#include "trace/spool_writer.hpp"
+#include "trace/spool_fixture.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <algorithm>
 #include <map>
-#include <random>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -16,66 +11,9 @@
 namespace tferry::trace {
 namespace {
 
-namespace fs = std::filesystem;
+using SpoolWriterTest = SpoolFixture;
 
-class SpoolTest : public ::testing::Test {
- protected:
-  SpoolTest() {
-    std::string pattern = (fs::temp_directory_path() / "tferry_spool_XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~SpoolTest() override { fs::remove_all(directory_); }
-
-  std::string path(const std::string& name = "s") const { return (directory_ / name).string(); }
-
-  std::unique_ptr<SpoolWriter> open(SpoolOptions options = {}, const std::string& name = "s") {
-    std::string error;
-    auto writer = SpoolWriter::open(path(name), options, &error);
-    EXPECT_TRUE(writer) << error;
-    return writer;
-  }
-
-  fs::path directory_;
-};
-
-FreeRecord numbered(std::uint64_t number) {
-  return {.time_ns = static_cast<std::int64_t>(1000 + number), .allocation = number};
-}
-
-/// Numbers of all FreeRecords that can be read.
-std::vector<std::uint64_t> read_numbers(SpoolReader& reader) {
-  std::vector<std::uint64_t> numbers;
-  while (auto record = reader.next()) {
-    if (auto free = record->as<FreeRecord>()) numbers.push_back(free->allocation);
-  }
-  return numbers;
-}
-
-std::vector<std::uint64_t> first_numbers(std::uint64_t count) {
-  std::vector<std::uint64_t> numbers(count);
-  for (std::uint64_t i = 0; i < count; ++i) numbers[i] = i;
-  return numbers;
-}
-
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void spew(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string error_of(const std::string& path) {
-  try {
-    SpoolReader reader(path);
-    return "";
-  } catch (const SpoolError& error) {
-    return error.what();
-  }
-}
-
-TEST_F(SpoolTest, GivesBackWhatWasAppendedInOrder) {
+TEST_F(SpoolWriterTest, GivesBackWhatWasAppendedInOrder) {
   auto writer = open({.source = SpoolSource::kRuntime});
   const KernelLaunchRecord launch{
       .time_ns = 5, .return_ns = 7, .operation = 3, .name = writer->intern("gemm"), .grid = {1, 2, 3}};
@@ -111,7 +49,7 @@ TEST_F(SpoolTest, GivesBackWhatWasAppendedInOrder) {
   EXPECT_EQ(reader.unread_bytes(), 0);
 }
 
-TEST_F(SpoolTest, InternsTheSameStringToTheSameIdAndWritesItOnce) {
+TEST_F(SpoolWriterTest, InternsTheSameStringToTheSameIdAndWritesItOnce) {
   auto writer = open();
   const StringId first = writer->intern("a kernel");
   EXPECT_EQ(writer->intern("a kernel"), first);
@@ -125,7 +63,7 @@ TEST_F(SpoolTest, InternsTheSameStringToTheSameIdAndWritesItOnce) {
   EXPECT_EQ(strings.at(first), "a kernel");
 }
 
-TEST_F(SpoolTest, EveryProducersRecordsArriveInItsOrder) {
+TEST_F(SpoolWriterTest, EveryProducersRecordsArriveInItsOrder) {
   constexpr std::uint64_t kEach = 20'000;
   constexpr std::uint32_t kThreads = 4;
   auto writer = open({.block_bytes = 16 << 10, .block_count = 256});
@@ -155,7 +93,7 @@ TEST_F(SpoolTest, EveryProducersRecordsArriveInItsOrder) {
   EXPECT_EQ(lost, writer->dropped());
 }
 
-TEST_F(SpoolTest, ReachesTheFileByItselfWithinTheFlushInterval) {
+TEST_F(SpoolWriterTest, ReachesTheFileByItselfWithinTheFlushInterval) {
   auto writer = open({.flush_interval_ns = 1'000'000});
   writer->append(numbered(0));
   SpoolReader reader(path());
@@ -163,136 +101,7 @@ TEST_F(SpoolTest, ReachesTheFileByItselfWithinTheFlushInterval) {
   EXPECT_EQ(reader.records(), 1);
 }
 
-TEST_F(SpoolTest, ReaderFollowsALiveSpool) {
-  auto writer = open({.flush_interval_ns = 1'000'000'000'000});
-  SpoolReader reader(path());
-  for (std::uint64_t i = 0; i < 10; ++i) {
-    EXPECT_FALSE(reader.next());
-    writer->append(numbered(i));
-    writer->flush();
-    const auto record = reader.next();
-    ASSERT_TRUE(record);
-    EXPECT_EQ(record->as<FreeRecord>()->allocation, i);
-  }
-  EXPECT_EQ(reader.status()->state, SpoolState::kRunning);
-}
-
-TEST_F(SpoolTest, CutAnywhereReadsUpToTheLastWholeBlock) {
-  auto writer = open();
-  std::vector<std::size_t> ends;  // file size after each block of three records
-  for (std::uint64_t i = 0; i < 30; ++i) {
-    writer->append(numbered(i));
-    if (i % 3 == 2) {
-      writer->flush();
-      ends.push_back(fs::file_size(path()));
-    }
-  }
-  writer->close();
-  const std::string whole = slurp(path());
-  for (std::size_t size = 0; size <= whole.size(); ++size) {
-    if (size > 300 && size + 300 < kBlocksOffset) continue;  // inside the padding of the first pages
-    spew(path("cut"), whole.substr(0, size));
-    if (size < sizeof(SpoolHeader)) {
-      EXPECT_NE(error_of(path("cut")), "") << size;
-      continue;
-    }
-    SpoolReader reader(path("cut"));
-    const auto blocks =
-        static_cast<std::uint64_t>(std::upper_bound(ends.begin(), ends.end(), size) - ends.begin());
-    ASSERT_EQ(read_numbers(reader), first_numbers(3 * blocks)) << size;
-    EXPECT_EQ(reader.damage().damaged_blocks, 0);
-    const std::size_t read_up_to = blocks == 0 ? kBlocksOffset : ends[blocks - 1];
-    EXPECT_EQ(reader.unread_bytes(), size > read_up_to ? static_cast<std::int64_t>(size - read_up_to) : 0)
-        << size;
-  }
-}
-
-TEST_F(SpoolTest, AFlippedByteCostsItsBlockOnly) {
-  auto writer = open();
-  for (std::uint64_t i = 0; i < 30; ++i) {
-    writer->append(numbered(i));
-    if (i % 3 == 2) writer->flush();
-  }
-  writer->close();
-  const std::string whole = slurp(path());
-  for (std::size_t at = kBlocksOffset; at < whole.size(); ++at) {
-    std::string damaged = whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-    spew(path("flipped"), damaged);
-    SpoolReader reader(path("flipped"));
-    const std::size_t block = (at - kBlocksOffset) / ((whole.size() - kBlocksOffset) / 10);
-    std::vector<std::uint64_t> expected = first_numbers(30);
-    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(3 * block),
-                   expected.begin() + static_cast<std::ptrdiff_t>(3 * block + 3));
-    ASSERT_EQ(read_numbers(reader), expected) << at;
-    if (block == 9) {
-      EXPECT_GT(reader.unread_bytes(), 0);
-    } else {
-      EXPECT_EQ(reader.damage().damaged_blocks, 1) << at;
-      EXPECT_EQ(reader.damage().missing_blocks, 1) << at;
-    }
-  }
-}
-
-TEST_F(SpoolTest, NeverCrashesOnMutatedFiles) {
-  auto writer = open();
-  for (std::uint64_t i = 0; i < 200; ++i) {
-    writer->append(numbered(i));
-    writer->intern("string " + std::to_string(i));
-    if (i % 20 == 0) writer->flush();
-  }
-  writer->close();
-  const std::string whole = slurp(path());
-  std::mt19937_64 random(1);
-  for (int round = 0; round < 2000; ++round) {
-    std::string mutated = whole;
-    for (std::uint64_t edits = random() % 8 + 1; edits > 0 && !mutated.empty(); --edits) {
-      const std::size_t at = random() % mutated.size();
-      switch (random() % 4) {
-        case 0:
-          mutated[at] = static_cast<char>(random());
-          break;
-        case 1:
-          mutated.erase(at, random() % 5000);
-          break;
-        case 2:
-          mutated.insert(at, mutated.substr(random() % mutated.size(), random() % 5000));
-          break;
-        case 3:
-          mutated.replace(at, std::min<std::size_t>(4, mutated.size() - at), "\xff\xff\xff\xff");
-          break;
-      }
-    }
-    spew(path("mutated"), mutated);
-    try {
-      SpoolReader reader(path("mutated"));
-      while (auto record = reader.next()) ASSERT_LE(record->text().size(), mutated.size());
-      reader.status();
-    } catch (const SpoolError&) {
-    }
-  }
-}
-
-TEST_F(SpoolTest, RefusesWhatIsNoSpoolWithAReason) {
-  EXPECT_NE(error_of(path("absent")).find("No such file"), std::string::npos);
-  spew(path("empty"), "");
-  EXPECT_NE(error_of(path("empty")).find("is empty"), std::string::npos);
-  spew(path("other"), std::string(5000, 'x'));
-  EXPECT_NE(error_of(path("other")).find("not a Tensorferry spool"), std::string::npos);
-  EXPECT_NE(error_of(directory_.string()).find("not a file"), std::string::npos);
-
-  open()->close();
-  std::string newer = slurp(path());
-  newer[offsetof(SpoolHeader, version)] = 9;
-  spew(path("newer"), newer);
-  EXPECT_NE(error_of(path("newer")).find("format version 9, this tferry reads up to 1"), std::string::npos);
-  std::string damaged = slurp(path());
-  damaged[offsetof(SpoolHeader, pid)] ^= 1;
-  spew(path("damaged"), damaged);
-  EXPECT_NE(error_of(path("damaged")).find("damaged header"), std::string::npos);
-}
-
-TEST_F(SpoolTest, NeverOverwritesAFile) {
+TEST_F(SpoolWriterTest, NeverOverwritesAFile) {
   spew(path(), "precious");
   std::string error;
   EXPECT_FALSE(SpoolWriter::open(path(), {}, &error));
@@ -302,7 +111,7 @@ TEST_F(SpoolTest, NeverOverwritesAFile) {
   EXPECT_NE(error.find("No such file"), std::string::npos) << error;
 }
 
-TEST_F(SpoolTest, OpenInTakesTheNextFreeName) {
+TEST_F(SpoolWriterTest, OpenInTakesTheNextFreeName) {
   const auto first = SpoolWriter::open_in(directory_.string(), {.source = SpoolSource::kCollector});
   const auto second = SpoolWriter::open_in(directory_.string(), {.source = SpoolSource::kCollector});
   ASSERT_TRUE(first && second);
@@ -311,7 +120,7 @@ TEST_F(SpoolTest, OpenInTakesTheNextFreeName) {
   EXPECT_EQ(second->path(), stem + "1");
 }
 
-TEST_F(SpoolTest, StopsAtTheSizeLimitAndSaysSo) {
+TEST_F(SpoolWriterTest, StopsAtTheSizeLimitAndSaysSo) {
   auto writer = open({.block_bytes = 4096, .size_limit = kBlocksOffset + 3 * 4096});
   for (std::uint64_t i = 0; i < 1000; ++i) {
     writer->append(numbered(i));
@@ -344,7 +153,7 @@ ssize_t write_to_small_disk(int file, const void* data, std::size_t size, off_t 
   return pwrite(file, data, fits, offset);
 }
 
-TEST_F(SpoolTest, KeepsWhatItHasWhenTheDiskIsFull) {
+TEST_F(SpoolWriterTest, KeepsWhatItHasWhenTheDiskIsFull) {
   disk_bytes = 5000;
   auto writer = open({.block_bytes = 4096, .write = write_to_small_disk});
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -368,7 +177,7 @@ ssize_t write_to_stalling_disk(int file, const void* data, std::size_t size, off
   return pwrite(file, data, size, offset);
 }
 
-TEST_F(SpoolTest, DropsAndCountsWhenTheDiskIsSlowerThanTheJob) {
+TEST_F(SpoolWriterTest, DropsAndCountsWhenTheDiskIsSlowerThanTheJob) {
   disk_stalls = true;
   auto writer = open({.block_bytes = 4096, .block_count = 4, .write = write_to_stalling_disk});
   std::uint64_t appended = 0;
@@ -387,7 +196,7 @@ TEST_F(SpoolTest, DropsAndCountsWhenTheDiskIsSlowerThanTheJob) {
   EXPECT_EQ(status.loss[static_cast<int>(RecordKind::kGate)].first_ns, 77);
 }
 
-TEST_F(SpoolTest, ARecordLargerThanABlockIsDroppedAndCounted) {
+TEST_F(SpoolWriterTest, ARecordLargerThanABlockIsDroppedAndCounted) {
   auto writer = open({.block_bytes = 4096});
   const std::vector<AccessEntry> many(1000);
   EXPECT_FALSE(writer->append_accesses(1, 1, many));
@@ -398,7 +207,7 @@ TEST_F(SpoolTest, ARecordLargerThanABlockIsDroppedAndCounted) {
 }
 
 // HPCToolkit#195, #326, torch-xpu-ops#5287: a forked child hung in a flush, or wrote its parent's data again.
-TEST_F(SpoolTest, AForkedChildNeitherFlushesNorWrites) {
+TEST_F(SpoolWriterTest, AForkedChildNeitherFlushesNorWrites) {
   auto writer = open({.flush_interval_ns = 1'000'000'000'000});
   writer->append(numbered(0));
   const pid_t child = fork();
@@ -420,7 +229,7 @@ TEST_F(SpoolTest, AForkedChildNeitherFlushesNorWrites) {
 }
 
 // NeMo-RL#4090: workers killed at teardown left no trace.
-TEST_F(SpoolTest, SigkillLosesNothingThatWasFlushed) {
+TEST_F(SpoolWriterTest, SigkillLosesNothingThatWasFlushed) {
   const pid_t child = fork();
   if (child == 0) {
     auto writer = SpoolWriter::open(path(), {});
@@ -434,38 +243,6 @@ TEST_F(SpoolTest, SigkillLosesNothingThatWasFlushed) {
   SpoolReader reader(path());
   EXPECT_EQ(read_numbers(reader), first_numbers(5000));
   EXPECT_EQ(reader.status()->state, SpoolState::kRunning);
-}
-
-struct ShortFree {
-  static constexpr RecordKind kKind = RecordKind::kFree;
-  std::int64_t time_ns;
-  std::uint64_t allocation;
-};
-struct LongFree {
-  static constexpr RecordKind kKind = RecordKind::kFree;
-  FreeRecord known;
-  std::uint64_t later;
-};
-struct Foreign {
-  static constexpr RecordKind kKind = static_cast<RecordKind>(60);
-  std::int64_t time_ns;
-};
-
-TEST_F(SpoolTest, ReadsRecordsOfWritersThatKnowFewerOrMoreFields) {
-  auto writer = open();
-  writer->append(ShortFree{1, 41});
-  writer->append(LongFree{{.time_ns = 2, .allocation = 42, .thread = 7}, 99});
-  writer->append(Foreign{3});
-  writer->close();
-  SpoolReader reader(path());
-  EXPECT_EQ(reader.next()->as<FreeRecord>()->allocation, 41u);
-  const FreeRecord known = reader.next()->as<FreeRecord>().value();
-  EXPECT_EQ(known.allocation, 42u);
-  EXPECT_EQ(known.thread, 7u);
-  const auto foreign = reader.next();
-  ASSERT_TRUE(foreign);
-  EXPECT_EQ(record_kind_name(foreign->kind()), "unknown");
-  EXPECT_EQ(foreign->time_ns(), 3);
 }
 
 }  // namespace
