@@ -1,0 +1,168 @@
+"""Runs the cells of a measuring script: jobs with time limits, a ballast and a memory sampler beside them.
+
+Raw results are written after every cell, so that a script that is stopped leaves what it measured until then. What
+they contain is described in benchmarks/results/README.md; `tferry-bench record` makes result files from them.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+MIB = 2**20
+GIB = 2**30
+TAIL = 4000  # characters of a job's output that are kept
+
+
+class Programs:
+    """Where the programs are: in the bundle, or in a build folder of this repository."""
+
+    def __init__(self, bundle, repository, must_exist=True):
+        self.must_exist = must_exist
+        self.folders = [bundle, os.path.join(bundle, "bin"), os.path.join(bundle, "samples"),
+                        os.path.join(bundle, "samples", "python"), os.path.join(bundle, "samples", "cuda"),
+                        os.path.join(repository, "samples", "python"), os.path.join(repository, "benchmarks", "gpu"),
+                        os.path.join(repository, "build", "bin")]
+
+    def find(self, name):
+        for folder in self.folders:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                return path
+        if not self.must_exist:
+            return name
+        raise FileNotFoundError(f"{name} is in none of: " + ", ".join(self.folders))
+
+
+class Helper:
+    """A program that says "... ready ..." on its first line and ends when its standard input is closed."""
+
+    def __init__(self, command, ready_within=60.0):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True)
+        watchdog = _Alarm(self.process, ready_within)
+        self.first_line = self.process.stdout.readline().strip()
+        watchdog.stop()
+        if " ready " not in self.first_line:
+            self.process.kill()
+            _, errors = self.process.communicate()
+            raise RuntimeError(f"{command[0]} did not start: {self.first_line} {errors.strip()}")
+
+    def close(self, within=30.0):
+        try:
+            output, _ = self.process.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            output, _ = self.process.communicate()
+        return output
+
+
+class _Alarm:
+    def __init__(self, process, seconds):
+        self.timer = threading.Timer(seconds, process.kill)
+        self.timer.start()
+
+    def stop(self):
+        self.timer.cancel()
+
+
+def run_job(command, limit_s, folder, name, environment=None):
+    """Runs a job in a process group of its own, kills all of it at the limit, returns what is known about it."""
+    stdout_path = os.path.join(folder, name + ".out")
+    stderr_path = os.path.join(folder, name + ".err")
+    start = time.monotonic()
+    timed_out = False
+    with open(stdout_path, "wb") as out, open(stderr_path, "wb") as err:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+                                   env={**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"})
+        try:
+            process.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    result = {"command": command, "rc": process.returncode, "timed_out": timed_out, "limit_s": round(limit_s, 1),
+              "wall_s": round(time.monotonic() - start, 3)}
+    for key, path in (("stdout", stdout_path), ("stderr", stderr_path)):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            result[key] = file.read()
+    return result
+
+
+def read_json(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def parse_gpt2(text):
+    """Losses as they stand and the times of the steps that count, from the lines of samples/python/gpt2.py."""
+    steps = re.findall(r"^step (\d+) loss (\S+) \(\S+\) time_ms ([\d.]+)( warmup)?$", text, re.MULTILINE)
+    digest = re.search(r"^losses sha256 (\w+) over (\d+) steps$", text, re.MULTILINE)
+    return {"losses": [loss for _, loss, _, _ in steps],
+            "step_ns": [round(float(ms) * 1e6) for _, _, ms, warmup in steps if not warmup],
+            "loss_sha256": digest.group(1) if digest else None}
+
+
+def parse_layers(text):
+    """The answer and the iterations' times but the first, from the lines of the layers programs."""
+    iterations = re.findall(r"^iteration \d+ sum (\w+) time_ms ([\d.]+)$", text, re.MULTILINE)
+    answer = re.search(r"^answer ok (\w+),.* footprint (\d+) bytes$", text, re.MULTILINE)
+    return {"losses": [value for value, _ in iterations],
+            "step_ns": [round(float(ms) * 1e6) for _, ms in iterations[1:]],
+            "loss_sha256": answer.group(1) if answer else None,
+            "footprint_bytes": int(answer.group(2)) if answer else None}
+
+
+def first_match(command, pattern):
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(pattern, text)
+    return found.group(1).strip() if found else ""
+
+
+def describe_machine():
+    machine = {"gpu": "", "gpus": 0, "driver": "", "cuda": ""}
+    if shutil.which("nvidia-smi"):
+        query = ["nvidia-smi", "--format=csv,noheader,nounits"]
+        machine["gpu"] = first_match(query + ["--query-gpu=name"], r"^(.+)")
+        machine["driver"] = first_match(query + ["--query-gpu=driver_version"], r"^(.+)")
+        machine["cuda"] = first_match(["nvidia-smi"], r"CUDA Version:\s*([\d.]+)")
+        machine["gpus"] = len(first_match(query + ["--query-gpu=index"], r"([\s\S]+)").split("\n"))
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                machine["host_memory_limit"] = file.read().strip()
+            break
+    return machine
+
+
+class Raw:
+    """The raw file: everything measured so far, written whole after every cell, by rename."""
+
+    def __init__(self, path, script, repository):
+        self.path = path
+        self.data = {"schema": "tferry.raw/1", "script": script, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                                                                                       time.gmtime()),
+                     "git": first_match(["git", "-C", repository, "rev-parse", "HEAD"], r"(\w+)")
+                     or os.environ.get("TFERRY_GIT", ""),
+                     "machine": describe_machine(), "cells": [], "measurements": []}
+
+    def write(self):
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            json.dump(self.data, file, indent=1)
+            file.write("\n")
+        os.replace(self.path + ".new", self.path)
+
+    def add(self, cell):
+        kept = {key: value[-TAIL:] if key in ("stdout", "stderr") else value for key, value in cell.items()}
+        self.data["cells"].append(kept)
+        self.write()
