@@ -1,0 +1,46 @@
+#pragma once
+
+#include "tests/software_driver/allocation.hpp"
+#include "tests/software_driver/event.hpp"
+#include "tests/software_driver/work.hpp"
+
+#include <cuda.h>
+
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace tferry::software_driver {
+
+/// One recorded piece of work. Nodes stand in the order of recording, which is one that their dependencies
+/// allow, and are replayed in it.
+struct GraphNode {
+  CUgraphNode handle = nullptr;
+  Work work;
+  std::set<std::size_t> after;
+  std::shared_ptr<Event> records;  ///< recorded at replay (CU_EVENT_RECORD_EXTERNAL)
+};
+
+/// Memory that a graph's allocation nodes own; freed with the last graph or executable that holds it.
+struct GraphMemory {
+  ~GraphMemory();
+  std::vector<Address> bases;
+};
+
+/// Behind a CUgraph and a CUgraphExec: the latter is a copy. Guarded by the capture registry while it is
+/// captured into, unchanged afterwards.
+struct Graph {
+  CUgraph handle = nullptr;
+  std::vector<GraphNode> nodes;
+  std::shared_ptr<GraphMemory> memory = std::make_shared<GraphMemory>();
+};
+
+struct GraphExec {
+  std::shared_ptr<const Graph> graph;
+  unsigned long long flags = 0;
+};
+
+/// A copy of recorded work that can be put into a stream again.
+Work replayed(const Work& recorded);
+
+}  // namespace tferry::software_driver

@@ -1,0 +1,62 @@
+#include "tests/software_driver/guard.hpp"
+
+#include <csetjmp>
+#include <csignal>
+#include <mutex>
+
+namespace tferry::software_driver {
+namespace {
+
+thread_local sigjmp_buf* volatile landing = nullptr;
+thread_local volatile std::uintptr_t fault_address = 0;
+struct sigaction previous_segv;
+struct sigaction previous_bus;
+
+void pass_on(const struct sigaction& previous, int signal, siginfo_t* info, void* context) {
+  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+  } else {
+    // Returning repeats the access, now with the default action.
+    struct sigaction standard{};
+    standard.sa_handler = SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+  }
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (sigjmp_buf* target = landing) {
+    fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+    siglongjmp(*target, 1);
+  }
+  pass_on(signal == SIGBUS ? previous_bus : previous_segv, signal, info, context);
+}
+
+void install() {
+  struct sigaction action{};
+  action.sa_sigaction = on_fault;
+  // Not deferred, so that leaving by siglongjmp needs no signal mask to be restored.
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &previous_segv);
+  sigaction(SIGBUS, &action, &previous_bus);
+}
+
+}  // namespace
+
+std::optional<std::uintptr_t> run_guarded(const std::function<void()>& work) {
+  static std::once_flag installed;
+  std::call_once(installed, install);
+  sigjmp_buf here;
+  if (sigsetjmp(here, 0) != 0) {
+    landing = nullptr;
+    return fault_address;
+  }
+  landing = &here;
+  work();
+  landing = nullptr;
+  return std::nullopt;
+}
+
+}  // namespace tferry::software_driver

@@ -1,0 +1,86 @@
+#include "tests/software_driver/memory_operations.hpp"
+
+#include "tests/software_driver/driver.hpp"
+#include "tests/software_driver/jitter.hpp"
+
+#include <cstring>
+
+namespace tferry::software_driver {
+namespace {
+
+Place checked_place(Address address, Side side) {
+  const Place place = place_of(address);
+  require(side != Side::kDevice || place.known);
+  return place;
+}
+
+Nanoseconds time_of(std::size_t bytes, double gigabytes_per_second) {
+  return static_cast<Nanoseconds>(static_cast<double>(bytes) / gigabytes_per_second);
+}
+
+void choose_engine(Work& work, Device& device, const Place& to, const Place& from, std::size_t bytes) {
+  const Config& config = driver().config;
+  work.bytes = static_cast<std::int64_t>(bytes);
+  if (to.device >= 0 && from.device < 0) {
+    work.engine = &driver().device(to.device).to_device;
+    work.duration = time_of(bytes, driver().h2d_gbps);
+  } else if (to.device < 0 && from.device >= 0) {
+    work.engine = &driver().device(from.device).to_host;
+    work.duration = time_of(bytes, driver().d2h_gbps);
+  } else if (to.device >= 0) {
+    device.inner_bytes.fetch_add(work.bytes, std::memory_order_relaxed);
+    work.duration = time_of(bytes, to.device == from.device ? config.d2d_gbps : config.p2p_gbps);
+  }
+}
+
+template <class Row>
+void for_each_row(const Extent& extent, Row row) {
+  for (std::size_t z = 0; z < extent.depth; ++z) {
+    for (std::size_t y = 0; y < extent.height; ++y) row(z, y);
+  }
+}
+
+}  // namespace
+
+Work copy_work(Device& device, const Box& to, Side to_side, const Box& from, Side from_side,
+               const Extent& extent) {
+  Work work;
+  work.kind = CU_GRAPH_NODE_TYPE_MEMCPY;
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return work;
+  require(to.base != 0 && from.base != 0);
+  require(extent.height == 1 || (to.row_stride >= extent.width && from.row_stride >= extent.width));
+  const Place to_place = checked_place(to.base, to_side);
+  const Place from_place = checked_place(from.base, from_side);
+  choose_engine(work, device, to_place, from_place, extent.width * extent.height * extent.depth);
+  work.run = [to, from, extent] {
+    for_each_row(extent, [&](std::size_t z, std::size_t y) {
+      const Address target = to.base + z * to.slice_stride + y * to.row_stride;
+      const Address source = from.base + z * from.slice_stride + y * from.row_stride;
+      copy_bytes(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), extent.width);
+    });
+  };
+  return work;
+}
+
+Work set_work(const Box& to, unsigned value, std::size_t element, const Extent& extent) {
+  Work work;
+  work.kind = CU_GRAPH_NODE_TYPE_MEMSET;
+  if (extent.width == 0 || extent.height == 0) return work;
+  require(to.base % element == 0);
+  require(extent.height == 1 || to.row_stride >= extent.width * element);
+  checked_place(to.base, Side::kDevice);
+  work.duration = time_of(extent.width * element * extent.height, driver().config.d2d_gbps);
+  work.run = [to, value, element, extent] {
+    for_each_row(extent, [&](std::size_t, std::size_t y) {
+      auto* row = reinterpret_cast<unsigned char*>(to.base + y * to.row_stride);
+      if (element == 1) {
+        std::memset(row, static_cast<int>(value), extent.width);
+        return;
+      }
+      for (std::size_t x = 0; x < extent.width; ++x) std::memcpy(row + x * element, &value, element);
+    });
+  };
+  return work;
+}
+
+}  // namespace tferry::software_driver
