@@ -1,0 +1,114 @@
+#include "runtime/config.hpp"
+
+#include "trace/job_environment.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+namespace tferry::runtime {
+namespace {
+
+namespace variables = trace::environment;
+
+bool parse_number(std::string_view text, double& value) {
+  if (text.empty() || (text[0] != '.' && (text[0] < '0' || text[0] > '9'))) return false;
+  const std::string copy(text);
+  char* end = nullptr;
+  errno = 0;
+  value = std::strtod(copy.c_str(), &end);
+  return errno == 0 && end == copy.c_str() + copy.size() && std::isfinite(value) && value >= 0 &&
+         value < 9e18;
+}
+
+bool parse_rule(std::string_view text, BudgetRule& rule) {
+  if (text == "auto") {
+    rule.source = trace::BudgetSource::kAuto;
+    return true;
+  }
+  if (text == "unlimited") {
+    rule.source = trace::BudgetSource::kUnlimited;
+    return true;
+  }
+  if (text.ends_with('%')) {
+    rule.source = trace::BudgetSource::kPercent;
+    return parse_number(text.substr(0, text.size() - 1), rule.value) && rule.value > 0 && rule.value <= 100;
+  }
+  rule.source = trace::BudgetSource::kBytes;
+  return parse_number(text, rule.value) && rule.value > 0;
+}
+
+/// A size in bytes from a variable, or `otherwise` when it is unset; what is not a size is noted in `error`.
+std::size_t size_variable(const char* name, std::size_t otherwise, std::string& error) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  double value = 0;
+  if (parse_number(text, value)) return static_cast<std::size_t>(value);
+  error = std::string(name) + "=" + text + " is not a number of bytes";
+  return otherwise;
+}
+
+bool flag(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+}
+
+}  // namespace
+
+bool parse_budgets(const char* text, std::vector<BudgetRule>& rules) {
+  std::vector<BudgetRule> parsed;
+  std::string_view rest(text);
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    std::string_view part = rest.substr(0, comma);
+    BudgetRule rule;
+    if (const std::size_t colon = part.find(':'); colon != std::string_view::npos) {
+      double device = 0;
+      if (!parse_number(part.substr(0, colon), device) || device != std::floor(device) ||
+          device >= trace::kMaxDevices) {
+        return false;
+      }
+      rule.device = static_cast<int>(device);
+      part = part.substr(colon + 1);
+    }
+    if (!parse_rule(part, rule)) return false;
+    parsed.push_back(rule);
+    if (comma == std::string_view::npos) break;
+    rest = rest.substr(comma + 1);
+  }
+  rules = std::move(parsed);
+  return true;
+}
+
+Config Config::from_environment() {
+  Config config;
+  config.off = flag(variables::kOff);
+  config.verify = flag(variables::kVerify);
+  if (const char* directory = std::getenv(variables::kRunDirectory)) config.run_directory = directory;
+  if (const char* text = std::getenv(variables::kBudget)) {
+    if (!parse_budgets(text, config.budgets))
+      config.error = std::string(variables::kBudget) + "=" + text + " is not a budget";
+  }
+  config.host_budget = size_variable(variables::kHostBudget, 0, config.error);
+  config.reserve = size_variable(variables::kReserve, 0, config.error);
+  config.chunk_size = size_variable(variables::kChunkSize, 0, config.error);
+  config.movable_size = size_variable(variables::kMovableSize, 0, config.error);
+  config.log_level = static_cast<int>(size_variable(variables::kLog, 1, config.error));
+  if ((config.chunk_size & (config.chunk_size - 1)) != 0) {
+    config.error = std::string(variables::kChunkSize) + " is not a power of two";
+    config.chunk_size = 0;
+  }
+  return config;
+}
+
+BudgetRule Config::budget_for(int device) const {
+  BudgetRule result;
+  for (const BudgetRule& rule : budgets) {
+    if (rule.device == device) return rule;
+    if (rule.device < 0) result = rule;
+  }
+  return result;
+}
+
+}  // namespace tferry::runtime

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "trace/job_status.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tferry::runtime {
+
+/// A budget as the launcher wrote it: of one device, or of all (`device` -1).
+struct BudgetRule {
+  int device = -1;
+  trace::BudgetSource source = trace::BudgetSource::kAuto;
+  double value = 0;  ///< bytes, or per cent of the card
+};
+
+/// The runtime's settings, read once from the environment (trace/job_environment.hpp).
+struct Config {
+  bool off = false;
+  bool verify = false;
+  int log_level = 1;
+  std::string run_directory;  ///< empty: no status files
+  std::vector<BudgetRule> budgets;
+  std::size_t host_budget = 0;   ///< bytes; 0: what the control group allows
+  std::size_t reserve = 0;       ///< bytes that an automatic budget leaves free; 0: the default
+  std::size_t chunk_size = 0;    ///< 0: chosen by the budget
+  std::size_t movable_size = 0;  ///< 0: the default
+  std::string error;             ///< what could not be understood; empty: nothing
+
+  static Config from_environment();
+
+  /// The rule for a device: its own before the general one, automatic when there is none.
+  BudgetRule budget_for(int device) const;
+};
+
+/// "auto", "unlimited", BYTES, P% or DEVICE:RULE with commas between. False, leaving `rules` as it was, on
+/// other text.
+bool parse_budgets(const char* text, std::vector<BudgetRule>& rules);
+
+}  // namespace tferry::runtime

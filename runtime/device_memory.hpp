@@ -1,0 +1,165 @@
+#pragma once
+
+#include "cuda/driver.hpp"
+#include "runtime/address_space.hpp"
+#include "runtime/audit.hpp"
+#include "runtime/block_store.hpp"
+#include "runtime/chunk_pool.hpp"
+#include "runtime/config.hpp"
+#include "runtime/host_pool.hpp"
+#include "runtime/operation.hpp"
+#include "runtime/pointer_scan.hpp"
+#include "runtime/small_arena.hpp"
+#include "runtime/status_page.hpp"
+#include "runtime/stream_table.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tferry::runtime {
+
+/// What the outside may know of an allocation.
+struct AllocationView {
+  CUdeviceptr address;
+  std::size_t size;  ///< as the program asked for
+  std::uint64_t buffer_id;
+  int device;
+  bool stream_ordered;
+};
+
+/// The program's memory on one device, under a budget.
+///
+/// Everything is decided in the order in which the program submits its calls, on the calling thread, and
+/// carried out by the GPU in the order of events: an operation that names a parked block gets a fetch
+/// submitted to the in stream and a wait in its own stream; room for it is made by copies on the out stream
+/// that wait for the last use of what leaves. The calling thread itself never waits for a copy, so the
+/// program's run-ahead becomes prefetch distance, and the queues of both engines hold copies in the order of
+/// their deadlines. What is chosen to leave is the least recently used; a piece keeps its address's mapping
+/// when it leaves, so that coming back into the same chunk costs no mapping call: in a training step, where
+/// the last activation saved is the first one used, most pieces do.
+///
+/// Invariants: every chunk has at most one owner; a piece on the device owns the chunk mapped at its address;
+/// device memory held is at most the limit; a block that is pinned, not movable or not live is never evicted.
+///
+/// Under the runtime's lock, with the device's context current. Driver calls made under it neither wait for
+/// the GPU nor for the program, except `wait_on_host` in the stated rare cases (counted as host waits).
+class DeviceMemory {
+ public:
+  struct Environment {
+    const cuda::Driver& driver;
+    const Config& config;
+    StatusPage& status;
+    StreamTable& streams;
+  };
+
+  DeviceMemory(Environment environment, int ordinal, CUdevice device, CUcontext context);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  /// Reads the card, fixes budget and chunk size, makes the streams. False: this device is left to the
+  /// driver.
+  bool open(AddressSpace& space, int devices);
+
+  /// Memory for the program. CUDA_ERROR_OUT_OF_MEMORY when neither the budget nor host memory can hold it.
+  CUresult allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address);
+  /// Takes back an allocation; what was queued at `free_after` may still use it. False: the address is not
+  /// the beginning of a live allocation of ours.
+  bool free(CUdeviceptr address, const Moments& free_after);
+
+  /// The block that holds this address and is gated (arena blocks are not); null for others.
+  Block* find_gated(CUdeviceptr address) const;
+  std::optional<AllocationView> view(CUdeviceptr address) const;
+
+  /// Brings what the operation names onto the device and orders it behind what must come first. On failure
+  /// nothing stays pinned. Retriable failures (others hold pins) are told apart by CUDA_ERROR_NOT_READY.
+  CUresult acquire(Operation& operation, std::span<Block* const> blocks);
+  /// Ends an acquire: the operation was submitted as `moment`, or not at all (nullptr).
+  void release(std::span<Block* const> blocks, const Operation& operation, const Moment* moment);
+
+  /// The block stays on the device from now on, for this reason, and is brought there if it was parked.
+  CUresult keep_resident(Block& block, trace::ResidentReason reason);
+  void keep_resident_address(CUdeviceptr address, trace::ResidentReason reason);
+  /// Ends every capture hold: blocks freed under it are freed, the others may move again.
+  void release_captured();
+  const Moments& captured_pending() const { return captured_pending_; }
+
+  /// From now on nothing moves, and what is parked comes back: something reaches memory that the runtime
+  /// cannot see. False when it does not all fit; then whatever asked for this must not run.
+  bool stop_moving(const char* why);
+
+  /// Gives device memory back to the card for a driver call that found none. Returns the bytes released.
+  std::size_t shrink(std::size_t bytes);
+  void add_peer(CUdevice peer);
+
+  int ordinal() const { return ordinal_; }
+  CUcontext context() const { return context_; }
+  std::size_t chunk_size() const { return pool_->chunk_size(); }
+  std::size_t idle_bytes() const { return pool_->free_count() * pool_->chunk_size(); }
+  std::size_t allocated_bytes() const { return allocated_; }
+  std::size_t allocated_peak() const { return allocated_peak_; }
+  bool has_copies_in_flight();
+
+ private:
+  // allocation
+  Block* find_place(std::size_t pieces);
+  Block* clean_block(std::size_t pieces, bool claimed);
+  Block* block_under_pressure(std::size_t pieces);
+  Block* make_block(std::size_t pieces);
+  void activate(Block& block);
+  void release_block(Block& block, const Moments& free_after);
+  bool promise_host_memory(std::size_t more_pieces);
+  bool grow_by(std::size_t chunks);
+  void trim_mappings();
+  void set_reason(Block& block, trace::ResidentReason reason);
+  void account(std::int64_t bytes);
+
+  // residency
+  bool bring_in(Operation& operation, Block& block);
+  bool settle_piece(Operation& operation, Block& block, std::uint32_t piece);
+  bool make_room(std::size_t chunks, std::int64_t& parked_bytes);
+  bool evict(Block& block, std::span<const std::uint32_t> pieces);
+  bool evictable(const Block& block) const;
+  bool submit_fetch(Block& block, std::span<const std::uint32_t> pieces);
+  void look_for_hidden_pointers();
+  void keep_room_ahead(Operation& operation);
+
+  const cuda::Driver& driver_;
+  const Config& config_;
+  StatusPage& status_;
+  trace::DeviceStatus& counters_;
+  StreamTable& streams_;
+  int ordinal_;
+  CUdevice device_;
+  CUcontext context_;
+  bool may_evict_ = true;
+  std::size_t movable_size_ = 0;
+
+  std::unique_ptr<ChunkPool> pool_;
+  std::unique_ptr<BlockStore> store_;
+  std::unique_ptr<HostPool> host_;
+  std::unique_ptr<SmallArena> arena_;
+  std::unique_ptr<PointerScan> scan_;
+  std::unique_ptr<Audit> audit_;
+  UseOrder order_;
+  CUstream in_handle_ = nullptr;
+  CUstream out_handle_ = nullptr;
+  StreamIndex in_ = 0;
+  StreamIndex out_ = 0;
+  std::uint64_t tick_ = 0;
+  std::uint64_t next_scan_ = 0;
+  std::uint64_t next_buffer_id_ = 1;
+  std::size_t live_pieces_ = 0;
+  std::size_t allocated_ = 0;
+  std::size_t allocated_peak_ = 0;
+  std::size_t headroom_ = 0;  ///< chunks kept free ahead of need while the job swaps
+  bool swapping_ = false;
+  Moments captured_pending_;
+  std::vector<Block*> captured_;
+  std::vector<std::uint32_t> missing_;  ///< scratch
+};
+
+}  // namespace tferry::runtime

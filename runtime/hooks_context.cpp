@@ -1,0 +1,68 @@
+// Contexts: waiting for one means waiting for the program's streams, not for copies of ours that nobody needs
+// yet (ALGORITHMS.md, rule 9); the end of one ends the memory that was served in it.
+#include "runtime/hooks.hpp"
+#include "runtime/real.hpp"
+#include "runtime/runtime.hpp"
+
+#include <vector>
+
+using namespace tferry::runtime;
+
+TFERRY_EXPORT CUresult cuCtxSynchronize() {
+  std::vector<CUstream> streams;
+  Runtime* runtime = Runtime::active();
+  if (runtime == nullptr || !runtime->program_streams_to_wait_for(streams))
+    return call(real().cuCtxSynchronize);
+  CUresult result = CUDA_SUCCESS;
+  // The legacy stream covers every blocking stream, also those that the runtime has not met.
+  streams.push_back(CU_STREAM_LEGACY);
+  for (CUstream stream : streams) {
+    const CUresult one = call(real().cuStreamSynchronize, stream);
+    if (one != CUDA_SUCCESS && result == CUDA_SUCCESS) result = one;
+  }
+  return result;
+}
+
+TFERRY_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  const CUresult result = call(real().cuCtxEnablePeerAccess, peer, flags);
+  if (Runtime* runtime = Runtime::active(); runtime != nullptr && result == CUDA_SUCCESS)
+    runtime->peer_enabled(peer);
+  return result;
+}
+
+TFERRY_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
+  if (Runtime* runtime = Runtime::active()) runtime->context_ended(context);
+  return call(real().cuCtxDestroy_v2, context);
+}
+
+TFERRY_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  if (Runtime* runtime = Runtime::active()) runtime->device_reset(device);
+  return call(real().cuDevicePrimaryCtxReset_v2, device);
+}
+
+TFERRY_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  const CUresult result = call(real().cuDevicePrimaryCtxRelease_v2, device);
+  unsigned flags = 0;
+  int active = 1;
+  Runtime* runtime = Runtime::active();
+  if (runtime != nullptr && result == CUDA_SUCCESS &&
+      call(real().cuDevicePrimaryCtxGetState, device, &flags, &active) == CUDA_SUCCESS && active == 0) {
+    runtime->device_reset(device);
+  }
+  return result;
+}
+
+namespace tferry::runtime {
+
+std::span<const cuda::Hook> context_hooks() {
+  static const cuda::Hook hooks[] = {
+      TFERRY_HOOK(cuCtxSynchronize),
+      TFERRY_HOOK(cuCtxEnablePeerAccess),
+      TFERRY_HOOK(cuCtxDestroy_v2),
+      TFERRY_HOOK(cuDevicePrimaryCtxReset_v2),
+      TFERRY_HOOK(cuDevicePrimaryCtxRelease_v2),
+  };
+  return hooks;
+}
+
+}  // namespace tferry::runtime

@@ -1,0 +1,120 @@
+// Launches: every argument word is looked at, what it names is brought in, and the launch waits for it on the
+// GPU.
+#include "runtime/hooks.hpp"
+#include "runtime/real.hpp"
+#include "runtime/runtime.hpp"
+
+using namespace tferry::runtime;
+
+namespace {
+
+std::uint32_t mix(std::uint64_t value, std::uint32_t seed) {
+  value = (value ^ seed) * 0x9E3779B97F4A7C15ULL;
+  return static_cast<std::uint32_t>(value ^ (value >> 32));
+}
+
+struct Shape {
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z;
+};
+
+template <class Call>
+CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool per_thread, void** parameters,
+                void** extra, Call pass) {
+  return operate(
+      stream, per_thread,
+      [&](Runtime& runtime, Operation& operation) {
+        operation.is_launch = true;
+        operation.signature = mix(reinterpret_cast<std::uintptr_t>(function),
+                                  mix(std::uint64_t{shape.grid_x} << 32 | shape.block_x,
+                                      mix(std::uint64_t{shape.grid_y} << 32 | shape.grid_z, 1)));
+        if (const auto* info = runtime.function_info(function)) {
+          tferry::cuda::for_each_argument_word(*info, parameters, extra,
+                                               [&](std::uint64_t word) { runtime.name(operation, word); });
+          if (info->collective) runtime.collective_launched(operation);
+        } else {
+          runtime.unreadable_launch(operation);
+        }
+      },
+      pass);
+}
+
+}  // namespace
+
+#define TFERRY_LAUNCH(NAME, PER_THREAD, PARAMETERS, FUNCTION, SHAPE, STREAM, KERNEL_PARAMETERS, EXTRA, ...) \
+  TFERRY_EXPORT CUresult NAME PARAMETERS {                                                                  \
+    return launch(FUNCTION, SHAPE, STREAM, PER_THREAD, KERNEL_PARAMETERS, EXTRA,                            \
+                  [&] { return call(real().NAME, __VA_ARGS__); });                                          \
+  }
+
+#define TFERRY_LAUNCH_KERNEL(NAME, PER_THREAD)                                                               \
+  TFERRY_LAUNCH(NAME, PER_THREAD,                                                                            \
+                (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+                 unsigned shared, CUstream stream, void** parameters, void** extra),                         \
+                f, (Shape{gx, gy, gz, bx, by, bz}), stream, parameters, extra, f, gx, gy, gz, bx, by, bz,    \
+                shared, stream, parameters, extra)
+TFERRY_LAUNCH_KERNEL(cuLaunchKernel, false)
+TFERRY_LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
+
+#define TFERRY_LAUNCH_COOPERATIVE(NAME, PER_THREAD)                                                          \
+  TFERRY_LAUNCH(NAME, PER_THREAD,                                                                            \
+                (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+                 unsigned shared, CUstream stream, void** parameters),                                       \
+                f, (Shape{gx, gy, gz, bx, by, bz}), stream, parameters, nullptr, f, gx, gy, gz, bx, by, bz,  \
+                shared, stream, parameters)
+TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
+TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
+
+#define TFERRY_LAUNCH_EX(NAME, PER_THREAD)                                                                   \
+  TFERRY_EXPORT CUresult NAME(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) { \
+    const auto pass = [&] { return call(real().NAME, config, f, parameters, extra); };                       \
+    if (config == nullptr) return pass();                                                                    \
+    return launch(f,                                                                                         \
+                  Shape{config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,             \
+                        config->blockDimY, config->blockDimZ},                                               \
+                  config->hStream, PER_THREAD, parameters, extra, pass);                                     \
+  }
+TFERRY_LAUNCH_EX(cuLaunchKernelEx, false)
+TFERRY_LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
+
+#define TFERRY_GRAPH_LAUNCH(NAME, PER_THREAD)                                   \
+  TFERRY_EXPORT CUresult NAME(CUgraphExec exec, CUstream stream) {              \
+    return operate(                                                             \
+        stream, PER_THREAD,                                                     \
+        [&](Runtime& runtime, Operation& operation) {                           \
+          operation.signature = mix(reinterpret_cast<std::uintptr_t>(exec), 2); \
+          runtime.graph_launch_waits(operation);                                \
+        },                                                                      \
+        [&] { return call(real().NAME, exec, stream); });                       \
+  }
+TFERRY_GRAPH_LAUNCH(cuGraphLaunch, false)
+TFERRY_GRAPH_LAUNCH(cuGraphLaunch_ptsz, true)
+
+TFERRY_EXPORT CUresult cuModuleUnload(CUmodule module) {
+  if (Runtime* runtime = Runtime::active()) runtime->forget_functions();
+  return call(real().cuModuleUnload, module);
+}
+
+TFERRY_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
+  if (Runtime* runtime = Runtime::active()) runtime->forget_functions();
+  return call(real().cuLibraryUnload, library);
+}
+
+namespace tferry::runtime {
+
+std::span<const cuda::Hook> launch_hooks() {
+  static const cuda::Hook hooks[] = {
+      TFERRY_HOOK(cuLaunchKernel),
+      TFERRY_HOOK(cuLaunchKernel_ptsz),
+      TFERRY_HOOK(cuLaunchKernelEx),
+      TFERRY_HOOK(cuLaunchKernelEx_ptsz),
+      TFERRY_HOOK(cuLaunchCooperativeKernel),
+      TFERRY_HOOK(cuLaunchCooperativeKernel_ptsz),
+      TFERRY_HOOK(cuGraphLaunch),
+      TFERRY_HOOK(cuGraphLaunch_ptsz),
+      TFERRY_HOOK(cuModuleUnload),
+      TFERRY_HOOK(cuLibraryUnload),
+  };
+  return hooks;
+}
+
+}  // namespace tferry::runtime

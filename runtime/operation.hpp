@@ -1,0 +1,38 @@
+#pragma once
+
+#include "runtime/block.hpp"
+#include "runtime/moment.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace tferry::runtime {
+
+/// What one call of the program (a launch, a copy, a memset) names and what was done for it. One lives per
+/// thread and is used again, so that a launch allocates nothing.
+struct Operation {
+  StreamIndex stream = 0;
+  bool capturing = false;  ///< the call is recorded into a graph, not executed
+  bool is_launch = false;
+  std::uint32_t signature = 0;
+  std::vector<Block*> blocks;  ///< named, each once, pinned between acquire and release
+  bool impossible = false;     ///< it reaches memory unseen, and not all of that can be on the device
+  bool waited = false;         ///< a fetch or a wait was submitted for it
+  std::int64_t fetched = 0;    ///< bytes
+  std::int64_t parked = 0;     ///< bytes sent out to make room
+
+  void reset() {
+    blocks.clear();
+    capturing = is_launch = waited = impossible = false;
+    signature = 0;
+    fetched = parked = 0;
+  }
+  void add(Block* block) {
+    for (Block* known : blocks) {
+      if (known == block) return;
+    }
+    blocks.push_back(block);
+  }
+};
+
+}  // namespace tferry::runtime

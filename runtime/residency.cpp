@@ -1,0 +1,322 @@
+// The part of DeviceMemory that moves pieces between the device and host memory.
+#include "runtime/device_memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tferry::runtime {
+namespace {
+
+using trace::ResidentReason;
+
+constexpr std::size_t kCopyBytes = std::size_t{16}
+                                   << 20;  ///< of one submitted copy at most: 54 of 55 GB/s (FACTS.md)
+constexpr std::uint64_t kRecentOperations =
+    128;                                ///< what was used since is not parked while other room can be had
+constexpr Sequence kMarkInterval = 16;  ///< operations between the events recorded in a stream
+constexpr std::size_t kLeastEviction = std::size_t{8} << 20;
+
+/// Calls `copy(first, count)` for the longest runs of pieces in which device aliases and host slots are
+/// neighbours.
+template <class Neighbours, class Copy>
+bool for_each_run(std::span<const std::uint32_t> pieces, std::size_t most, Neighbours neighbours, Copy copy) {
+  for (std::size_t at = 0; at < pieces.size();) {
+    std::size_t end = at + 1;
+    while (end < pieces.size() && end - at < most && neighbours(pieces[end - 1], pieces[end])) ++end;
+    if (!copy(at, end - at)) return false;
+    at = end;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool DeviceMemory::evictable(const Block& block) const {
+  return may_evict_ && block.live && block.movable() && block.pins == 0 && !block.arena;
+}
+
+CUresult DeviceMemory::acquire(Operation& operation, std::span<Block* const> blocks) {
+  for (Block* block : blocks) ++block->pins;
+  for (Block* block : blocks) {
+    if (block->parked == 0 || bring_in(operation, *block)) continue;
+    for (Block* pinned : blocks) --pinned->pins;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  for (Block* block : blocks) {
+    if (operation.capturing) {
+      keep_resident(*block, ResidentReason::kCaptured);
+    } else if (!block->pending.empty()) {
+      operation.waited |= streams_.wait(operation.stream, block->pending);
+    }
+  }
+  if (swapping_) keep_room_ahead(operation);
+  return CUDA_SUCCESS;
+}
+
+void DeviceMemory::release(std::span<Block* const> blocks, const Operation& operation, const Moment* moment) {
+  ++tick_;
+  for (Block* block : blocks) {
+    --block->pins;
+    if (moment == nullptr || operation.capturing) continue;
+    block->uses.add(*moment);
+    block->last_use = tick_;
+    if (operation.is_launch && block->resident_reason == ResidentReason::kNeverNamed &&
+        block->pieces.size() * chunk_size() >= movable_size_) {
+      set_reason(*block, ResidentReason::kCount);
+    }
+    if (block->movable()) order_.touch(*block);
+  }
+  if (swapping_ && moment != nullptr) streams_.mark_every(operation.stream, kMarkInterval);
+}
+
+bool DeviceMemory::bring_in(Operation& operation, Block& block) {
+  if (block.parked == 0) return true;
+  missing_.clear();
+  bool settled = true;
+  std::vector<std::uint32_t> arriving;
+  arriving.reserve(block.parked);
+  for (std::uint32_t i = 0; i < block.piece_count() && settled; ++i) {
+    if (block.pieces[i].place != Piece::Place::kParked) continue;
+    settled = settle_piece(operation, block, i);
+    if (settled) arriving.push_back(i);
+  }
+  operation.fetched += static_cast<std::int64_t>(arriving.size() * chunk_size());
+  operation.waited = true;
+  return submit_fetch(block, arriving) && settled;
+}
+
+/// Gives a parked piece a chunk to come back into, best the one that its address still maps.
+bool DeviceMemory::settle_piece(Operation& operation, Block& block, std::uint32_t index) {
+  Piece& piece = block.pieces[index];
+  if (piece.chunk != kNoChunk) {
+    const Chunk& mapped = (*pool_)[piece.chunk];
+    if (mapped.owner != nullptr && evictable(*mapped.owner) &&
+        (pool_->free_count() == 0 || mapped.owner->last_use + kRecentOperations < tick_)) {
+      const std::uint32_t part = mapped.piece;
+      if (evict(*mapped.owner, {&part, 1})) operation.parked += static_cast<std::int64_t>(chunk_size());
+    }
+    if (mapped.owner == nullptr) {
+      --(*pool_)[piece.chunk].claims;
+      pool_->set_owner(piece.chunk, &block, index);
+      return true;
+    }
+  }
+  if (pool_->free_count() == 0 && !make_room(1, operation.parked)) return false;
+  const ChunkId chunk = pool_->pick_free(1).front();
+  const std::int64_t begin = StatusPage::now_ns();
+  for (const Moments* moments : {&block.uses, &block.pending}) {
+    for (const Moment& moment : *moments) {
+      if (streams_.done(moment)) continue;
+      // The old mapping may still be read: a mapping call would pull it away under a kernel.
+      streams_.wait_on_host(moment);
+      count(counters_.host_waits);
+    }
+  }
+  const std::int64_t waited = StatusPage::now_ns();
+  count(counters_.host_wait_ns, waited - begin);
+  if (piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
+  if (!store_->remap(block, index, chunk)) return false;
+  pool_->set_owner(chunk, &block, index);
+  count(counters_.remaps);
+  count(counters_.remap_ns, StatusPage::now_ns() - waited);
+  counters_.mappings = store_->mappings();
+  return true;
+}
+
+bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
+  if (pool_->free_count() >= chunks) return true;
+  if (pool_->existing() < pool_->limit()) {
+    grow_by(std::min(chunks - pool_->free_count(), pool_->limit() - pool_->existing()));
+  }
+  if (!may_evict_) return pool_->free_count() >= chunks;
+  look_for_hidden_pointers();
+  std::vector<std::uint32_t> leaving;
+  for (Block* block = order_.oldest(); block != nullptr && pool_->free_count() < chunks;) {
+    Block* next = block->newer;
+    if (evictable(*block)) {
+      const std::size_t lacking = std::max(chunks - pool_->free_count(), kLeastEviction / chunk_size());
+      leaving.clear();
+      for (std::uint32_t i = 0; i < block->piece_count() && leaving.size() < lacking; ++i) {
+        if (block->pieces[i].place == Piece::Place::kOnDevice) leaving.push_back(i);
+      }
+      if (!evict(*block, leaving)) return false;
+      parked_bytes += static_cast<std::int64_t>(leaving.size() * chunk_size());
+    }
+    block = next;
+  }
+  return pool_->free_count() >= chunks;
+}
+
+/// Early page-out: once the job swaps, what is oldest leaves before its room is asked for, so that a fetch or
+/// an allocation finds free chunks. Nothing used recently leaves this way.
+void DeviceMemory::keep_room_ahead(Operation& operation) {
+  if (pool_->free_count() >= headroom_) return;
+  const Block* oldest = order_.oldest();
+  if (oldest == nullptr || oldest->last_use + kRecentOperations >= tick_) return;
+  make_room(std::min(headroom_, pool_->free_count() + kCopyBytes / chunk_size()), operation.parked);
+}
+
+bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
+  if (pieces.empty()) return true;
+  swapping_ = true;
+  SlotId last = kNoSlot;
+  for (std::size_t taken = 0; taken < pieces.size(); ++taken) {
+    Piece& piece = block.pieces[pieces[taken]];
+    piece.slot = last = host_->take(last);
+    if (last != kNoSlot) continue;
+    for (std::size_t i = 0; i < taken; ++i)
+      host_->give_back(std::exchange(block.pieces[pieces[i]].slot, kNoSlot));
+    return false;
+  }
+  streams_.wait(out_, block.uses);
+  streams_.wait(out_, block.pending);
+  for (const std::uint32_t index : pieces) streams_.wait(out_, (*host_)[block.pieces[index].slot].free_after);
+  const std::size_t size = chunk_size();
+  const bool copied = for_each_run(
+      pieces, std::max<std::size_t>(kCopyBytes / size, 1),
+      [&](std::uint32_t a, std::uint32_t b) {
+        return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
+               (*host_)[block.pieces[b].slot].address == (*host_)[block.pieces[a].slot].address + size;
+      },
+      [&](std::size_t first, std::size_t run) {
+        const Piece& piece = block.pieces[pieces[first]];
+        if (driver_.cuMemcpyDtoHAsync_v2((*host_)[piece.slot].address, pool_->alias(piece.chunk), run * size,
+                                         out_handle_) != CUDA_SUCCESS) {
+          return false;
+        }
+        count(counters_.evictions);
+        return true;
+      });
+  const Moment moment = streams_.stamp(out_);
+  streams_.mark(out_);
+  if (!copied) {  // a sticky error: the program hears it from its own next call
+    for (const std::uint32_t index : pieces)
+      host_->give_back(std::exchange(block.pieces[index].slot, kNoSlot));
+    return false;
+  }
+  for (const std::uint32_t index : pieces) {
+    Piece& piece = block.pieces[index];
+    Chunk& chunk = (*pool_)[piece.chunk];
+    Moments& slot_after = (*host_)[piece.slot].free_after;
+    slot_after.clear();
+    slot_after.add(moment);
+    chunk.free_after.clear();
+    chunk.free_after.add(moment);
+    ++chunk.claims;
+    pool_->clear_owner(piece.chunk);
+    piece.place = Piece::Place::kParked;
+  }
+  block.parked += static_cast<std::uint32_t>(pieces.size());
+  if (block.parked == block.piece_count()) order_.remove(block);
+  const auto bytes = static_cast<std::int64_t>(pieces.size() * size);
+  count(counters_.bytes_out, bytes);
+  count(counters_.parked, bytes);
+  raise_to(counters_.parked_peak, counters_.parked.load(std::memory_order_relaxed));
+  counters_.host_slabs = static_cast<std::int64_t>(host_->held_bytes());
+  if (audit_) audit_->on_parked(block, pieces, *store_, *host_, streams_, moment);
+  return true;
+}
+
+bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pieces) {
+  if (pieces.empty()) return true;
+  if (audit_) audit_->before_fetch(block, pieces, *host_, streams_);
+  for (const std::uint32_t index : pieces) {
+    streams_.wait(in_, (*pool_)[block.pieces[index].chunk].free_after);
+    streams_.wait(in_, (*host_)[block.pieces[index].slot].free_after);
+  }
+  const std::size_t size = chunk_size();
+  const bool copied = for_each_run(
+      pieces, std::max<std::size_t>(kCopyBytes / size, 1),
+      [&](std::uint32_t a, std::uint32_t b) {
+        return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
+               (*host_)[block.pieces[b].slot].address == (*host_)[block.pieces[a].slot].address + size;
+      },
+      [&](std::size_t first, std::size_t run) {
+        const Piece& piece = block.pieces[pieces[first]];
+        if (driver_.cuMemcpyHtoDAsync_v2(pool_->alias(piece.chunk), (*host_)[piece.slot].address, run * size,
+                                         in_handle_) != CUDA_SUCCESS) {
+          return false;
+        }
+        count(counters_.fetches);
+        return true;
+      });
+  const Moment moment = streams_.stamp(in_);
+  streams_.mark(in_);
+  for (const std::uint32_t index : pieces) {
+    Piece& piece = block.pieces[index];
+    Moments& slot_after = (*host_)[piece.slot].free_after;
+    slot_after.clear();
+    slot_after.add(moment);
+    host_->give_back(std::exchange(piece.slot, kNoSlot));
+    piece.place = Piece::Place::kOnDevice;
+  }
+  block.parked -= static_cast<std::uint32_t>(pieces.size());
+  block.pending.remove_if([this](Moment known) { return streams_.known_done(known); });
+  block.pending.add(moment);
+  const auto bytes = static_cast<std::int64_t>(pieces.size() * size);
+  count(counters_.bytes_in, bytes);
+  count(counters_.parked, -bytes);
+  if (audit_) audit_->after_fetch(block, pieces, streams_, moment);
+  return copied;
+}
+
+bool DeviceMemory::stop_moving(const char* why) {
+  if (!may_evict_) return true;
+  status_.say(1, "GPU %d: %s; from here on nothing is moved", ordinal_, why);
+  Operation operation;
+  std::vector<Block*> returned;
+  bool all = true;
+  store_->for_each([&](Block& block) {
+    if (!block.live || block.parked == 0) return;
+    ++block.pins;  // what has come back must not leave again for the next one
+    returned.push_back(&block);
+    all = bring_in(operation, block) && all;
+  });
+  for (Block* block : returned) {
+    --block->pins;
+    for (const Moment& moment : block->pending) streams_.wait_on_host(moment);
+  }
+  if (all) may_evict_ = false;
+  return all;
+}
+
+/// The search of ALGORITHMS.md, rule 2: when eviction first begins, and again at doubling intervals, because
+/// programs build their pointer tables early. What stands in live memory is kept on the device until it is
+/// freed.
+void DeviceMemory::look_for_hidden_pointers() {
+  if (tick_ < next_scan_) return;
+  next_scan_ = std::max<std::uint64_t>(tick_ * 2, 256);
+  const std::int64_t begin = StatusPage::now_ns();
+  Moments tails;
+  streams_.add_tails(tails);
+  streams_.wait(in_, tails);
+  streams_.wait(in_, streams_.tail(out_));
+  std::vector<PointerScan::Region> regions;
+  for (ChunkId id = 0; id < pool_->end(); ++id) {
+    const Chunk& chunk = (*pool_)[id];
+    if (!chunk.exists || chunk.owner == nullptr) continue;
+    const CUdeviceptr alias = pool_->alias(id);
+    if (!regions.empty() && regions.back().begin + regions.back().bytes == alias) {
+      regions.back().bytes += chunk_size();
+    } else {
+      regions.push_back({alias, chunk_size()});
+    }
+  }
+  const auto hits =
+      scan_->find_pages(regions, {store_->begin(), store_->high_water()}, chunk_size(), in_handle_);
+  for (const CUdeviceptr page : hits.pages) {
+    Block* block = find_gated(page);
+    if (block != nullptr && (block->movable() || block->resident_reason == ResidentReason::kNeverNamed)) {
+      keep_resident(*block, ResidentReason::kPointedTo);
+    }
+  }
+  if (!hits.complete) {
+    status_.say(0, "GPU %d: device memory could not be searched for pointers, so nothing is moved: %s",
+                ordinal_, hits.error.c_str());
+    may_evict_ = false;
+  }
+  count(counters_.scans);
+  count(counters_.scan_ns, StatusPage::now_ns() - begin);
+}
+
+}  // namespace tferry::runtime

@@ -1,0 +1,399 @@
+#include "runtime/runtime.hpp"
+
+#include "cuda/interpose.hpp"
+#include "runtime/hooks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <pthread.h>
+
+namespace tferry::runtime {
+namespace {
+
+constexpr std::size_t kHostWordsScanned = std::size_t{1}
+                                          << 20;  ///< bytes of a host source that are looked through
+constexpr std::size_t kRelief = std::size_t{256} << 20;
+
+struct Global {
+  Config config;
+  StatusPage status;
+  std::atomic<Runtime*> runtime{nullptr};
+  std::atomic<bool> off{true};
+  std::mutex mutex;
+};
+
+Global& global() {
+  // Never destroyed: hooks are called until the very end of the process, after static destructors.
+  static auto* instance = new Global;
+  return *instance;
+}
+
+}  // namespace
+
+thread_local bool ThreadOperation::busy_ = false;
+thread_local Operation ThreadOperation::operation_;
+
+StatusPage& Runtime::status() { return global().status; }
+
+void Runtime::load() {
+  Global& state = global();
+  state.config = Config::from_environment();
+  state.off = state.config.off || !state.config.error.empty();
+  state.status.open(state.config.run_directory);
+  state.status.set_log_level(state.config.log_level);
+  state.status.reach(trace::JobStage::kLoaded);
+  if (!state.config.error.empty()) {
+    state.status.say(0, "%s; the job runs without Tensorferry", state.config.error.c_str());
+  }
+  if (state.off) state.status.reach(trace::JobStage::kOff);
+  cuda::install_hooks(all_hooks(), !state.off);
+  pthread_atfork(nullptr, nullptr, [] { leave_child(); });
+}
+
+void Runtime::leave_child() {
+  global().off = true;
+  global().status.detach();
+}
+
+Runtime* Runtime::active() {
+  Global& state = global();
+  if (state.off.load(std::memory_order_relaxed)) return nullptr;
+  if (Runtime* runtime = state.runtime.load(std::memory_order_acquire)) return runtime;
+  const cuda::Driver* driver = cuda::driver();
+  if (driver == nullptr) return nullptr;
+  const std::lock_guard lock(state.mutex);
+  if (Runtime* runtime = state.runtime.load(std::memory_order_acquire)) return runtime;
+  auto* runtime = new Runtime(*driver, state.config, state.status);
+  state.status.reach(trace::JobStage::kHooked);
+  state.runtime.store(runtime, std::memory_order_release);
+  return runtime;
+}
+
+Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& status)
+    : driver_(driver), config_(config), status_(status), streams_(driver) {}
+
+DeviceMemory* Runtime::current_device(bool create) {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  if (driver_.cuCtxGetDevice(&device) != CUDA_SUCCESS || driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+    return nullptr;
+  if (device < 0 || device >= trace::kMaxDevices) return nullptr;
+  const auto index = static_cast<std::size_t>(device);
+  if (devices_[index] || refused_[index] || !create) return devices_[index].get();
+  int count = 1;
+  driver_.cuDeviceGetCount(&count);
+  auto memory = std::make_unique<DeviceMemory>(DeviceMemory::Environment{driver_, config_, status_, streams_},
+                                               static_cast<int>(device), device, context);
+  if (!memory->open(space_, std::min(count, trace::kMaxDevices))) {
+    refused_[index] = true;
+    status_.say(0, "GPU %d: virtual memory management is not to be had; its memory is left to the driver",
+                device);
+    return nullptr;
+  }
+  devices_[index] = std::move(memory);
+  status_.reach(trace::JobStage::kManaging);
+  return devices_[index].get();
+}
+
+CUresult Runtime::allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  DeviceMemory* memory = current_device(true);
+  if (memory == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult result = memory->allocate(bytes, stream_ordered, address);
+  if (result == CUDA_SUCCESS && g_capturing.load(std::memory_order_relaxed) > 0) {
+    memory->keep_resident_address(*address, trace::ResidentReason::kCaptured);
+  }
+  return result;
+}
+
+std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* stream, bool per_thread) {
+  const std::unique_lock lock(mutex_);
+  if (!space_.contains(address)) return std::nullopt;
+  const RelaxedCapture relaxed(driver_);
+  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  Moments after;
+  if (stream != nullptr) {
+    after.add(streams_.tail(streams_.find(*stream, per_thread)));
+  } else {
+    streams_.add_tails(after);
+  }
+  if (g_capturing.load(std::memory_order_relaxed) > 0) {
+    memory->keep_resident_address(address, trace::ResidentReason::kCaptured);
+  }
+  return memory->free(address, after) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lock) {
+  auto& blocks = operation.blocks;
+  if (operation.impossible) {
+    status_.say(
+        0,
+        "out of memory: an operation reaches memory that cannot be seen, and not all memory fits the card");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  std::sort(blocks.begin(), blocks.end(),
+            [](const Block* a, const Block* b) { return a->device < b->device; });
+  while (true) {
+    CUresult result = CUDA_SUCCESS;
+    std::size_t done = 0;
+    while (done < blocks.size() && result == CUDA_SUCCESS) {
+      std::size_t end = done;
+      while (end < blocks.size() && blocks[end]->device == blocks[done]->device) ++end;
+      DeviceMemory& memory = *devices_[static_cast<std::size_t>(blocks[done]->device)];
+      result = memory.acquire(operation, std::span(blocks).subspan(done, end - done));
+      if (result == CUDA_SUCCESS) done = end;
+    }
+    if (result == CUDA_SUCCESS) return result;
+    for (Block* block : std::span(blocks).first(done)) --block->pins;
+    if (in_flight_ == 0) {
+      std::size_t need = 0;
+      for (const Block* block : blocks) need += block->pieces.size();
+      if (!blocks.empty()) {
+        const DeviceMemory& memory = *devices_[static_cast<std::size_t>(blocks[0]->device)];
+        status_.say(0, "GPU %d: out of memory: one operation needs %.2f GiB at once, the budget is %.2f GiB",
+                    memory.ordinal(), static_cast<double>(need * memory.chunk_size()) / 1073741824.0,
+                    static_cast<double>(status_.device(memory.ordinal()).budget.load()) / 1073741824.0);
+        count(status_.device(memory.ordinal()).out_of_memory);
+      }
+      return result;
+    }
+    // Other threads hold pins only between acquire and release; with theirs gone there may be room.
+    ++waiting_;
+    pins_dropped_.wait(lock);
+    --waiting_;
+  }
+}
+
+void Runtime::end(Operation& operation, bool submitted) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  --in_flight_;
+  Moment moment{};
+  if (submitted && !operation.capturing) moment = streams_.stamp(operation.stream);
+  const Moment* stamp = submitted && !operation.capturing ? &moment : nullptr;
+  auto& blocks = operation.blocks;
+  for (std::size_t done = 0; done < blocks.size();) {
+    std::size_t end = done;
+    while (end < blocks.size() && blocks[end]->device == blocks[done]->device) ++end;
+    devices_[static_cast<std::size_t>(blocks[done]->device)]->release(
+        std::span(blocks).subspan(done, end - done), operation, stamp);
+    done = end;
+  }
+  const int device = blocks.empty() ? 0 : blocks[0]->device;
+  trace::DeviceStatus& counters = status_.device(device);
+  count(counters.operations);
+  if (operation.waited) count(counters.gated_operations);
+  status_.log_operation(device, operation.signature, operation.waited, operation.fetched, operation.parked);
+  if (waiting_ > 0) pins_dropped_.notify_all();
+}
+
+void Runtime::scan_host_words(const void* source, std::size_t bytes) {
+  if (source == nullptr || bytes > kHostWordsScanned || !space_.reserved()) return;
+  cuda::detail::visit_words_of(source, bytes, [this](std::uint64_t word) {
+    if (!space_.contains(word)) return;
+    Block* block = gated(word);
+    if (block != nullptr && block->resident_reason != trace::ResidentReason::kCaptured) {
+      devices_[static_cast<std::size_t>(block->device)]->keep_resident(*block,
+                                                                       trace::ResidentReason::kPointedTo);
+    }
+  });
+}
+
+void Runtime::keep_resident(CUdeviceptr address, trace::ResidentReason reason) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  if (!space_.contains(address)) return;
+  if (Block* block = gated(address))
+    devices_[static_cast<std::size_t>(block->device)]->keep_resident(*block, reason);
+}
+
+void Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  if (!space_.contains(address)) return;
+  Block* block = gated(address);
+  if (block == nullptr) return;
+  DeviceMemory& memory = *devices_[static_cast<std::size_t>(block->device)];
+  memory.keep_resident(*block, reason);
+  for (const Moment& moment : block->pending) {
+    if (streams_.done(moment)) continue;
+    count(status_.device(memory.ordinal()).host_waits);
+    streams_.wait_on_host(moment);
+  }
+}
+
+std::optional<AllocationView> Runtime::view(CUdeviceptr address) {
+  const std::unique_lock lock(mutex_);
+  if (!space_.contains(address)) return std::nullopt;
+  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
+  return memory ? memory->view(address) : std::nullopt;
+}
+
+void Runtime::collective_launched(Operation& operation) {
+  if (collective_calls_seen_.load(std::memory_order_relaxed)) return;
+  stop_moving(operation, "a collective was launched whose buffers cannot be seen");
+}
+
+void Runtime::unreadable_launch(Operation& operation) {
+  stop_moving(operation, "a kernel was launched whose parameters cannot be read");
+}
+
+void Runtime::stop_moving(Operation& operation, const char* why) {
+  for (auto& memory : devices_) {
+    if (memory && !memory->stop_moving(why)) operation.impossible = true;
+  }
+}
+
+void Runtime::stream_destroyed(CUstream stream) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  streams_.retire(stream);
+}
+
+void Runtime::capture_began() { g_capturing.fetch_add(1, std::memory_order_acq_rel); }
+
+void Runtime::capture_ended(CUgraph graph) {
+  const std::unique_lock lock(mutex_);
+  g_capturing.fetch_sub(1, std::memory_order_acq_rel);
+  if (graph != nullptr) graphs_.insert(graph);
+  maybe_release_captured();
+}
+
+void Runtime::graph_instantiated(CUgraph graph, CUgraphExec exec) {
+  // A graph can also be built node by node: whatever its kernels, copies and sets name stays while it lives.
+  std::vector<CUgraph> open{graph};
+  std::vector<CUdeviceptr> named;
+  while (!open.empty()) {
+    CUgraph next = open.back();
+    open.pop_back();
+    std::size_t count_of_nodes = 0;
+    if (driver_.cuGraphGetNodes(next, nullptr, &count_of_nodes) != CUDA_SUCCESS) continue;
+    std::vector<CUgraphNode> nodes(count_of_nodes);
+    if (driver_.cuGraphGetNodes(next, nodes.data(), &count_of_nodes) != CUDA_SUCCESS) continue;
+    for (CUgraphNode node : nodes) {
+      CUgraphNodeType type{};
+      if (driver_.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) continue;
+      CUgraph child = nullptr;
+      CUDA_KERNEL_NODE_PARAMS kernel{};
+      CUDA_MEMCPY3D copy{};
+      CUDA_MEMSET_NODE_PARAMS set{};
+      if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
+          driver_.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS) {
+        open.push_back(child);
+      } else if (type == CU_GRAPH_NODE_TYPE_KERNEL &&
+                 driver_.cuGraphKernelNodeGetParams_v2(node, &kernel) == CUDA_SUCCESS) {
+        CUfunction function =
+            kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
+        if (const cuda::FunctionInfo* info = function_info(function)) {
+          cuda::for_each_argument_word(*info, kernel.kernelParams, kernel.extra,
+                                       [&](std::uint64_t word) { named.push_back(word); });
+        }
+      } else if (type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+                 driver_.cuGraphMemcpyNodeGetParams(node, &copy) == CUDA_SUCCESS) {
+        named.push_back(copy.srcDevice);
+        named.push_back(copy.dstDevice);
+      } else if (type == CU_GRAPH_NODE_TYPE_MEMSET &&
+                 driver_.cuGraphMemsetNodeGetParams(node, &set) == CUDA_SUCCESS) {
+        named.push_back(set.dst);
+      }
+    }
+  }
+  for (const CUdeviceptr address : named) keep_resident(address, trace::ResidentReason::kCaptured);
+  const std::unique_lock lock(mutex_);
+  graphs_.insert(exec);
+}
+
+void Runtime::graph_destroyed(void* graph_or_exec) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  if (graphs_.erase(graph_or_exec) > 0) maybe_release_captured();
+}
+
+void Runtime::maybe_release_captured() {
+  if (!graphs_.empty() || g_capturing.load(std::memory_order_relaxed) > 0) return;
+  for (auto& memory : devices_) {
+    if (memory) memory->release_captured();
+  }
+}
+
+void Runtime::graph_launch_waits(Operation& operation) {
+  for (auto& memory : devices_) {
+    if (memory && !operation.capturing)
+      operation.waited |= streams_.wait(operation.stream, memory->captured_pending());
+  }
+}
+
+void Runtime::peer_enabled(CUcontext peer) {
+  CUcontext current = nullptr;
+  CUdevice accessing = 0;
+  if (driver_.cuCtxGetDevice(&accessing) != CUDA_SUCCESS) return;
+  // The current context may now reach memory of the peer's device: mappings there get access for this device.
+  CUdevice owner = 0;
+  if (driver_.cuCtxPushCurrent_v2(peer) != CUDA_SUCCESS) return;
+  driver_.cuCtxGetDevice(&owner);
+  const std::unique_lock lock(mutex_);
+  if (DeviceMemory* memory = current_device(true); memory != nullptr && owner != accessing)
+    memory->add_peer(accessing);
+  driver_.cuCtxPopCurrent_v2(&current);
+}
+
+void Runtime::context_ended(CUcontext context) {
+  const std::unique_lock lock(mutex_);
+  streams_.forget_context(context);
+  for (auto& memory : devices_) {
+    if (memory && memory->context() == context) memory.reset();
+  }
+}
+
+void Runtime::device_reset(CUdevice device) {
+  CUcontext context = nullptr;
+  {
+    const std::unique_lock lock(mutex_);
+    if (device < 0 || device >= trace::kMaxDevices || !devices_[static_cast<std::size_t>(device)]) return;
+    context = devices_[static_cast<std::size_t>(device)]->context();
+  }
+  context_ended(context);
+}
+
+bool Runtime::relieve() {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  DeviceMemory* memory = current_device(false);
+  if (memory == nullptr) return false;
+  const std::size_t released = memory->shrink(kRelief);
+  if (released == 0) return false;
+  count(status_.device(memory->ordinal()).driver_retries);
+  return true;
+}
+
+std::size_t Runtime::idle_bytes() {
+  const std::unique_lock lock(mutex_);
+  const DeviceMemory* memory = current_device(false);
+  return memory != nullptr ? memory->idle_bytes() : 0;
+}
+
+bool Runtime::pool_statistics(CUmemoryPool pool, std::uint64_t& current, std::uint64_t& high) {
+  const std::unique_lock lock(mutex_);
+  for (const auto& memory : devices_) {
+    CUmemoryPool own = nullptr;
+    if (!memory || driver_.cuDeviceGetDefaultMemPool(&own, memory->ordinal()) != CUDA_SUCCESS || own != pool)
+      continue;
+    current = memory->allocated_bytes();
+    high = memory->allocated_peak();
+    return true;
+  }
+  return false;
+}
+
+bool Runtime::program_streams_to_wait_for(std::vector<CUstream>& streams) {
+  const std::unique_lock lock(mutex_);
+  DeviceMemory* memory = current_device(false);
+  if (memory == nullptr || g_capturing.load(std::memory_order_relaxed) > 0 || !memory->has_copies_in_flight())
+    return false;
+  streams = streams_.program_handles(memory->context());
+  return true;
+}
+
+}  // namespace tferry::runtime

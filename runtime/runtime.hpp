@@ -1,0 +1,191 @@
+#pragma once
+
+#include "cuda/driver.hpp"
+#include "cuda/function_info.hpp"
+#include "runtime/address_space.hpp"
+#include "runtime/capture_guard.hpp"
+#include "runtime/config.hpp"
+#include "runtime/device_memory.hpp"
+#include "runtime/operation.hpp"
+#include "runtime/status_page.hpp"
+#include "runtime/stream_table.hpp"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+
+namespace tferry::runtime {
+
+/// The process-wide runtime: what the hooks talk to. It exists only because C entry points need something to
+/// reach; everything that decides lies in DeviceMemory.
+///
+/// One mutex guards all books. It is held while copies, events and mappings are submitted, never while a call
+/// of the program's own is passed on: an operation is acquired under it, submitted without it, and released
+/// under it.
+class Runtime {
+ public:
+  /// The runtime, made at the first call; null when it is off, stepped aside, or there is no driver.
+  static Runtime* active();
+  /// Reads the environment, opens the status page and installs the hooks. From the library's constructor.
+  static void load();
+  /// In a forked child: the parent's device and files are not ours.
+  static void leave_child();
+  static StatusPage& status();
+
+  CUresult allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address);
+  /// Takes back memory of ours; nullopt: not ours. `stream` orders the free for stream-ordered ones; without
+  /// it the free is ordered behind everything queued on every stream (ALGORITHMS.md, rule 13).
+  std::optional<CUresult> free(CUdeviceptr address, const CUstream* stream, bool per_thread);
+
+  /// Begins an operation on a stream; `collect` is called under the lock with the operation and adds what it
+  /// names.
+  template <class Collect>
+  CUresult begin(Operation& operation, CUstream stream, bool per_thread, Collect collect);
+  void end(Operation& operation, bool submitted);
+
+  /// Adds the block behind an address, if it is one of ours that needs gating.
+  void name(Operation& operation, CUdeviceptr address) {
+    if (!space_.contains(address)) return;
+    if (Block* block = gated(address)) operation.add(block);
+  }
+  /// Words of host memory about to be copied to the device: what they point to can be reached unseen.
+  void scan_host_words(const void* source, std::size_t bytes);
+  void keep_resident(CUdeviceptr address, trace::ResidentReason reason);
+  /// As keep_resident, and returns only when the contents are there and all earlier users are done with the
+  /// memory: for users that the runtime cannot put a wait in front of.
+  void hand_over(CUdeviceptr address, trace::ResidentReason reason);
+
+  std::optional<AllocationView> view(CUdeviceptr address);
+  const cuda::FunctionInfo* function_info(CUfunction function) { return functions_.find(driver_, function); }
+  void forget_functions() { functions_.forget_all(); }
+
+  /// A kernel of NCCL was launched, whose buffers its arguments do not name. With NCCL's entry points hooked,
+  /// the buffers are known already; without (NCCL linked in statically) everything has to stay. Under the
+  /// lock (from `collect`).
+  void collective_launched(Operation& operation);
+  void collective_calls_seen() { collective_calls_seen_.store(true, std::memory_order_relaxed); }
+  /// A launch whose parameters cannot be read: it may touch anything. Under the lock (from `collect`).
+  void unreadable_launch(Operation& operation);
+
+  void stream_destroyed(CUstream stream);
+  void capture_began();
+  void capture_ended(CUgraph graph);
+  void graph_instantiated(CUgraph graph, CUgraphExec exec);
+  void graph_destroyed(void* graph_or_exec);
+  void graph_launch_waits(Operation& operation);
+
+  void peer_enabled(CUcontext peer);
+  void context_ended(CUcontext context);
+  void device_reset(CUdevice device);
+
+  /// After a driver call failed for want of memory: gives some back to the card. True if it is worth trying
+  /// again.
+  bool relieve();
+  /// Bytes held for the program on the current device but not in use by it.
+  std::size_t idle_bytes();
+  bool pool_statistics(CUmemoryPool pool, std::uint64_t& current, std::uint64_t& high);
+  /// Whether lazy copies of ours are under way in the current context; then waiting for the context would
+  /// wait for them too, and the program's streams are the ones to wait for.
+  bool program_streams_to_wait_for(std::vector<CUstream>& streams);
+
+ private:
+  Runtime(const cuda::Driver& driver, const Config& config, StatusPage& status);
+
+  DeviceMemory* current_device(bool create);
+  Block* gated(CUdeviceptr address) const {
+    const int device = space_.device_of(address);
+    const auto& memory = devices_[static_cast<std::size_t>(device)];
+    return memory ? memory->find_gated(address) : nullptr;
+  }
+  CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
+  void stop_moving(Operation& operation, const char* why);
+  void maybe_release_captured();
+
+  const cuda::Driver& driver_;
+  const Config& config_;
+  StatusPage& status_;
+  std::mutex mutex_;
+  std::condition_variable pins_dropped_;
+  int in_flight_ = 0;
+  int waiting_ = 0;
+  StreamTable streams_;
+  AddressSpace space_;
+  std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
+  std::array<bool, trace::kMaxDevices> refused_{};
+  std::atomic<bool> collective_calls_seen_{false};
+  cuda::FunctionTable functions_;
+  std::unordered_set<void*> graphs_;  ///< graphs and executables alive that may name captured memory
+};
+
+template <class Collect>
+CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, Collect collect) {
+  std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  operation.reset();
+  operation.stream = streams_.find(stream, per_thread);
+  if (g_capturing.load(std::memory_order_relaxed) > 0) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUstream handle = streams_.handle(operation.stream);
+    operation.capturing = handle != CU_STREAM_LEGACY &&
+                          driver_.cuStreamIsCapturing(handle, &status) == CUDA_SUCCESS &&
+                          status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  }
+  collect(operation);
+  const CUresult result = acquire(operation, lock);
+  if (result == CUDA_SUCCESS) ++in_flight_;
+  return result;
+}
+
+/// The calling thread's operation, used again and again. Null inside another operation of this thread: what
+/// the driver or we call from within is not the program's.
+class ThreadOperation {
+ public:
+  ThreadOperation() : nested_(busy_) { busy_ = true; }
+  ~ThreadOperation() {
+    if (!nested_) busy_ = false;
+  }
+  ThreadOperation(const ThreadOperation&) = delete;
+  ThreadOperation& operator=(const ThreadOperation&) = delete;
+  Operation* get() const { return nested_ ? nullptr : &operation_; }
+
+ private:
+  static thread_local bool busy_;
+  static thread_local Operation operation_;
+  bool nested_;
+};
+
+/// Passes one call of the program on, as an operation: brings in what it names, orders it, submits it, notes
+/// its use.
+template <class Collect, class Call>
+CUresult operate(CUstream stream, bool per_thread, Collect collect, Call call) {
+  Runtime* runtime = Runtime::active();
+  const ThreadOperation scope;
+  Operation* operation = scope.get();
+  if (runtime == nullptr || operation == nullptr) return call();
+  const CUresult ready =
+      runtime->begin(*operation, stream, per_thread, [&](Operation& o) { collect(*runtime, o); });
+  if (ready != CUDA_SUCCESS) return ready;
+  CUresult result = call();
+  for (int tries = 0; result == CUDA_ERROR_OUT_OF_MEMORY && tries < 3 && runtime->relieve(); ++tries)
+    result = call();
+  runtime->end(*operation, result == CUDA_SUCCESS);
+  return result;
+}
+
+/// Passes a call on that names no memory of ours but may need some; tried again after memory was given back.
+template <class Call>
+CUresult with_retry(Call call) {
+  CUresult result = call();
+  Runtime* runtime = result == CUDA_ERROR_OUT_OF_MEMORY ? Runtime::active() : nullptr;
+  for (int tries = 0;
+       runtime != nullptr && result == CUDA_ERROR_OUT_OF_MEMORY && tries < 3 && runtime->relieve(); ++tries) {
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace tferry::runtime

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "cuda/driver.hpp"
+#include "runtime/moment.hpp"
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace tferry::runtime {
+
+/// The streams that are known, the operations counted on each, and events that tell how far they got. A
+/// moment turns into an event only when somebody waits for it from another stream: jobs of one stream that
+/// never swap record none.
+///
+/// Thread rule: under the runtime's lock. Driver calls made here: cuEventCreate, -Record, -Query,
+/// -Synchronize, cuStreamWaitEvent, never while the calling thread could break a capture (see CaptureGuard).
+class StreamTable {
+ public:
+  explicit StreamTable(const cuda::Driver& driver) : driver_(driver) {}
+
+  /// The index of a program's stream, registered at first sight. `per_thread` says what stream 0 means in
+  /// this call. A stream first seen waits for all others once: memory that one stream gave back may already
+  /// be in its hands.
+  StreamIndex find(CUstream stream, bool per_thread);
+  /// Registers a stream of the runtime's own, which is not among `program_streams`.
+  StreamIndex add_internal(CUstream stream, CUcontext context);
+  /// The program destroyed this stream: its operations are noted by a last event and its index is kept for a
+  /// successor.
+  void retire(CUstream stream);
+  void forget_context(CUcontext context);
+
+  /// Counts one more operation, just submitted.
+  Moment stamp(StreamIndex stream);
+  /// The moment after everything submitted so far.
+  Moment tail(StreamIndex stream) const { return {stream, states_[stream]->queued}; }
+  /// Tails of all program streams that have unfinished work.
+  void add_tails(Moments& moments);
+
+  /// Makes `waiter` wait on the GPU for the moments. True if a wait had to be submitted.
+  bool wait(StreamIndex waiter, const Moments& moments);
+  bool wait(StreamIndex waiter, Moment moment);
+  /// Whether the moment is already known to have passed; asks nobody.
+  bool known_done(Moment moment) const { return moment.sequence <= states_[moment.stream]->completed; }
+  /// Whether the moment has passed, as far as can be told without waiting.
+  bool done(Moment moment);
+  /// Blocks the calling thread until it has passed.
+  void wait_on_host(Moment moment);
+
+  /// Records an event at the tail when `interval` operations went by since the last one (see ALGORITHMS.md,
+  /// rule 3).
+  void mark_every(StreamIndex stream, Sequence interval);
+  void mark(StreamIndex stream);
+
+  CUstream handle(StreamIndex stream) const { return states_[stream]->handle; }
+  std::size_t program_streams() const { return program_streams_; }
+  std::vector<CUstream> program_handles(CUcontext context) const;
+
+ private:
+  struct Recorded {
+    Sequence sequence;
+    CUevent event;
+  };
+  struct State {
+    CUstream handle = nullptr;
+    CUcontext context = nullptr;
+    Sequence queued = 0;
+    Sequence completed = 0;
+    std::deque<Recorded> recorded;
+    std::vector<Sequence> waited;  ///< by index of the stream waited for
+    bool internal = false;
+    bool retired = false;
+  };
+
+  StreamIndex add(CUstream stream, CUcontext context, bool internal);
+  const Recorded* event_at(State& state, Sequence sequence);
+  bool record(State& state);
+  void trim(State& state);
+  CUevent take_event(CUcontext context);
+
+  const cuda::Driver& driver_;
+  std::vector<std::unique_ptr<State>> states_;
+  std::unordered_map<CUstream, StreamIndex> by_handle_;
+  std::unordered_map<CUcontext, std::vector<CUevent>> spare_events_;
+  std::size_t program_streams_ = 0;
+};
+
+}  // namespace tferry::runtime
