@@ -1,18 +1,21 @@
 #pragma once
 
-/// The variables by which the launcher speaks to the libraries in the job. Read in one place each; unset means "not
-/// under Tensorferry". The launcher prints those that it sets for the program's own libraries (PYTORCH_...).
+/// The variables by which the launcher speaks to the libraries in the job. Read in one place each; unset
+/// means "not under Tensorferry". The launcher prints those that it sets for the program's own libraries
+/// (PYTORCH_...).
 namespace tferry::trace::environment {
 
-inline constexpr const char* kRunDirectory = "TFERRY_RUN_DIR";  ///< private directory for status and operation files
-inline constexpr const char* kBudget = "TFERRY_BUDGET";         ///< auto | BYTES | P% | unlimited | 0:BYTES,1:BYTES
-inline constexpr const char* kHostBudget = "TFERRY_HOST_BUDGET";  ///< BYTES; unset: what the control group allows
-inline constexpr const char* kReserve = "TFERRY_RESERVE";       ///< BYTES that auto leaves free on the card
-inline constexpr const char* kVerify = "TFERRY_VERIFY";         ///< 1: audit mode
-inline constexpr const char* kOff = "TFERRY_OFF";               ///< 1: every hook passes through
-inline constexpr const char* kChunkSize = "TFERRY_CHUNK";       ///< BYTES of one device handle, a power of two
-inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";   ///< BYTES from which an allocation can move
-inline constexpr const char* kDriverPath = "TFERRY_DRIVER";     ///< file name of the CUDA driver to open (tests)
-inline constexpr const char* kLog = "TFERRY_LOG";               ///< 0 errors, 1 notices (default), 2 details
+inline constexpr const char* kRunDirectory =
+    "TFERRY_RUN_DIR";                                    ///< private directory for status and operation files
+inline constexpr const char* kBudget = "TFERRY_BUDGET";  ///< auto | BYTES | P% | unlimited | 0:BYTES,1:BYTES
+inline constexpr const char* kHostBudget =
+    "TFERRY_HOST_BUDGET";                                  ///< BYTES; unset: what the control group allows
+inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card
+inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
+inline constexpr const char* kOff = "TFERRY_OFF";          ///< 1: every hook passes through
+inline constexpr const char* kChunkSize = "TFERRY_CHUNK";  ///< BYTES of one device handle, a power of two
+inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";  ///< BYTES from which an allocation can move
+inline constexpr const char* kDriverPath = "TFERRY_DRIVER";  ///< file name of the CUDA driver to open (tests)
+inline constexpr const char* kLog = "TFERRY_LOG";            ///< 0 errors, 1 notices (default), 2 details
 
 }  // namespace tferry::trace::environment

@@ -6,60 +6,62 @@
 
 namespace tferry::trace {
 
-/// What a job under `tferry run` tells the launcher while it runs: one file per process, `status.PID` in the run
-/// directory, mapped shared by the job and read by the launcher, so that it is complete up to the last store even
-/// after SIGKILL. Sizes are bytes, times nanoseconds of CLOCK_MONOTONIC. Only the job writes; every field is a
-/// lock-free atomic, written relaxed. A file with another magic or version is not read.
+/// What a job under `tferry run` tells the launcher while it runs: one file per process, `status.PID` in the
+/// run directory, mapped shared by the job and read by the launcher, so that it is complete up to the last
+/// store even after SIGKILL. Sizes are bytes, times nanoseconds of CLOCK_MONOTONIC. Only the job writes;
+/// every field is a lock-free atomic, written relaxed. A file with another magic or version is not read.
 inline constexpr std::uint64_t kJobStatusMagic = 0x5359'5252'4546'5401;  // "\1TFERRYS"
 inline constexpr std::uint32_t kJobStatusVersion = 1;
 inline constexpr int kMaxDevices = 16;
 
 /// Why an allocation stays in GPU memory whatever the pressure. Order is the file format.
 enum class ResidentReason : std::uint8_t {
-  kSmall,         ///< below the movable size
-  kNeverNamed,    ///< no launch named it yet, so nothing is known about who reaches it
-  kPointedTo,     ///< its address stands in device memory, where kernels can follow it unseen
-  kCaptured,      ///< allocated, freed or named while a stream was capturing
-  kShared,        ///< exported, registered or asked for by handle
-  kCollective,    ///< may be given to NCCL
-  kForeign,       ///< made by a call that the runtime passes on (managed, imported, arrays)
+  kSmall,       ///< below the movable size
+  kNeverNamed,  ///< no launch named it yet, so nothing is known about who reaches it
+  kPointedTo,   ///< its address stands in device memory, where kernels can follow it unseen
+  kCaptured,    ///< allocated, freed or named while a stream was capturing
+  kShared,      ///< exported, registered or asked for by handle
+  kCollective,  ///< may be given to NCCL
+  kForeign,     ///< made by a call that the runtime passes on (managed, imported, arrays)
   kCount
 };
 
-/// Counters of one device. "Managed" memory here is the program's memory under the runtime's care, not CUDA managed.
+/// Counters of one device. "Managed" memory here is the program's memory under the runtime's care, not CUDA
+/// managed.
 struct DeviceStatus {
   using Counter = std::atomic<std::int64_t>;
-  Counter budget;              ///< 0: this device was never used
-  Counter budget_source;       ///< a BudgetSource
-  Counter card_total;          ///< as cuMemGetInfo told at the first context
-  Counter card_free;           ///< the same
-  Counter chunk_size;          ///< of one device handle
-  Counter allocated;           ///< live bytes of the program, rounded as the budget counts them
-  Counter allocated_peak;      ///< the largest of these: the footprint
-  Counter resident;            ///< device bytes held for the program
-  Counter resident_peak;       ///< never above the budget
-  Counter parked;              ///< bytes whose only copy is in host memory
+  Counter budget;          ///< 0: this device was never used
+  Counter budget_source;   ///< a BudgetSource
+  Counter card_total;      ///< as cuMemGetInfo told at the first context
+  Counter card_free;       ///< the same
+  Counter chunk_size;      ///< of one device handle
+  Counter allocated;       ///< live bytes of the program, rounded as the budget counts them
+  Counter allocated_peak;  ///< the largest of these: the footprint
+  Counter resident;        ///< device bytes held for the program
+  Counter resident_peak;   ///< never above the budget
+  Counter parked;          ///< bytes whose only copy is in host memory
   Counter parked_peak;
-  Counter host_slabs;          ///< pinned host bytes held
-  Counter bytes_out;           ///< copied to host memory so far
-  Counter bytes_in;            ///< fetched back so far
-  Counter evictions;           ///< number of pieces out
-  Counter fetches;             ///< number of pieces in
-  Counter gated_operations;    ///< launches and copies that had to wait for a fetch or for room
-  Counter host_waits;          ///< times that the calling thread itself had to wait
-  Counter host_wait_ns;        ///< how long in sum
-  Counter remaps;              ///< chunks mapped anew after their allocation was made
+  Counter host_slabs;        ///< pinned host bytes held
+  Counter bytes_out;         ///< copied to host memory so far
+  Counter bytes_in;          ///< fetched back so far
+  Counter evictions;         ///< number of pieces out
+  Counter fetches;           ///< number of pieces in
+  Counter gated_operations;  ///< launches and copies that had to wait for a fetch or for room
+  Counter host_waits;        ///< times that the calling thread itself had to wait
+  Counter host_wait_ns;      ///< how long in sum
+  Counter remaps;            ///< chunks mapped anew after their allocation was made
   Counter remap_ns;
-  Counter mappings;            ///< chunk mappings made in all
-  Counter operations;          ///< launches, copies and memsets seen
-  Counter allocations;         ///< allocation calls served
-  Counter out_of_memory;       ///< allocation calls answered with out-of-memory
-  Counter driver_retries;      ///< driver calls repeated after memory was released
-  Counter audit_checks;        ///< audit mode: contents compared
-  Counter audit_failures;      ///< audit mode: contents that differed
-  Counter scans;               ///< device memory scans for hidden pointers
+  Counter mappings;        ///< chunk mappings made in all
+  Counter operations;      ///< launches, copies and memsets seen
+  Counter allocations;     ///< allocation calls served
+  Counter out_of_memory;   ///< allocation calls answered with out-of-memory
+  Counter driver_retries;  ///< driver calls repeated after memory was released
+  Counter audit_checks;    ///< audit mode: contents compared
+  Counter audit_failures;  ///< audit mode: contents that differed
+  Counter scans;           ///< device memory scans for hidden pointers
   Counter scan_ns;
-  Counter resident_count[static_cast<int>(ResidentReason::kCount)];  ///< live allocations that cannot move, by reason
+  Counter resident_count[static_cast<int>(
+      ResidentReason::kCount)];  ///< live allocations that cannot move, by reason
   Counter resident_bytes[static_cast<int>(ResidentReason::kCount)];
 };
 
@@ -67,11 +69,11 @@ enum class BudgetSource : std::int64_t { kAuto, kBytes, kPercent, kUnlimited };
 
 /// How far the runtime got in this process. Each stage implies the ones before.
 enum class JobStage : std::int64_t {
-  kLoaded = 1,      ///< the library is in the process
-  kDriverFound = 2, ///< the program opened the CUDA driver and a hook was handed out or called
-  kHooked = 3,      ///< a hook was called
-  kManaging = 4,    ///< at least one allocation was served by the runtime
-  kOff = 5          ///< the runtime stepped aside; `message` says why
+  kLoaded = 1,       ///< the library is in the process
+  kDriverFound = 2,  ///< the program opened the CUDA driver and a hook was handed out or called
+  kHooked = 3,       ///< a hook was called
+  kManaging = 4,     ///< at least one allocation was served by the runtime
+  kOff = 5           ///< the runtime stepped aside; `message` says why
 };
 
 struct JobStatus {
@@ -79,7 +81,7 @@ struct JobStatus {
   std::uint32_t version = kJobStatusVersion;
   std::uint32_t size = 0;  ///< sizeof(JobStatus) of the writer
   std::atomic<std::int64_t> pid;
-  std::atomic<std::int64_t> stage;  ///< a JobStage
+  std::atomic<std::int64_t> stage;          ///< a JobStage
   std::atomic<std::int64_t> driver_loaded;  ///< 1 when libcuda was found among the loaded objects at the end
   std::atomic<std::int64_t> started_ns;
   std::atomic<std::int64_t> ended_ns;  ///< 0 while it runs, and for ever after SIGKILL
@@ -95,12 +97,12 @@ inline constexpr std::uint64_t kOperationLogMagic = 0x4f59'5252'4546'5401;  // "
 inline constexpr std::uint32_t kOperationLogVersion = 1;
 
 struct OperationEntry {
-  std::int64_t time_ns;        ///< when the call was made, CLOCK_MONOTONIC
-  std::uint32_t signature;     ///< hash of kernel handle, grid and block, or of copy kind and size
+  std::int64_t time_ns;     ///< when the call was made, CLOCK_MONOTONIC
+  std::uint32_t signature;  ///< hash of kernel handle, grid and block, or of copy kind and size
   std::uint16_t device;
-  std::uint16_t flags;         ///< bit 0: had to wait for a fetch
-  std::uint32_t fetched_kib;   ///< fetched on behalf of this operation
-  std::uint32_t parked_kib;    ///< sent out since the operation before
+  std::uint16_t flags;        ///< bit 0: had to wait for a fetch
+  std::uint32_t fetched_kib;  ///< fetched on behalf of this operation
+  std::uint32_t parked_kib;   ///< sent out since the operation before
 };
 static_assert(sizeof(OperationEntry) == 24);
 
@@ -108,8 +110,8 @@ struct OperationLogHeader {
   std::uint64_t magic = kOperationLogMagic;
   std::uint32_t version = kOperationLogVersion;
   std::uint32_t entry_size = sizeof(OperationEntry);
-  std::uint64_t capacity = 0;               ///< entries in the ring
-  std::atomic<std::uint64_t> written;       ///< entries ever written; entry n lies at n % capacity
+  std::uint64_t capacity = 0;          ///< entries in the ring
+  std::atomic<std::uint64_t> written;  ///< entries ever written; entry n lies at n % capacity
 };
 
 }  // namespace tferry::trace

@@ -2,14 +2,12 @@
 
 #include "trace/spool_reader.hpp"
 #include "trace/spool_writer.hpp"
+#include "trace/test_directory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,13 +19,7 @@ namespace fs = std::filesystem;
 /// A directory of its own for each test.
 class SpoolFixture : public ::testing::Test {
  protected:
-  SpoolFixture() {
-    std::string pattern = (fs::temp_directory_path() / "tferry_spool_XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~SpoolFixture() override { fs::remove_all(directory_); }
-
-  std::string path(const std::string& name = "s") const { return (directory_ / name).string(); }
+  std::string path(const std::string& name = "s") const { return directory_ / name; }
 
   std::unique_ptr<SpoolWriter> open(SpoolOptions options = {}, const std::string& name = "s") {
     std::string error;
@@ -36,7 +28,7 @@ class SpoolFixture : public ::testing::Test {
     return writer;
   }
 
-  fs::path directory_;
+  TestDirectory directory_;
 };
 
 inline FreeRecord numbered(std::uint64_t number) {
@@ -56,17 +48,6 @@ inline std::vector<std::uint64_t> first_numbers(std::uint64_t count) {
   std::vector<std::uint64_t> numbers(count);
   for (std::uint64_t i = 0; i < count; ++i) numbers[i] = i;
   return numbers;
-}
-
-inline std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// A new file each time: replacing the contents of an old one makes some file systems flush it.
-inline void spew(const std::string& path, const std::string& bytes) {
-  fs::remove(path);
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 inline std::string error_of(const std::string& path) {

@@ -126,7 +126,7 @@ TEST_F(SpoolReaderTest, RefusesWhatIsNoSpoolWithAReason) {
   EXPECT_NE(error_of(path("empty")).find("is empty"), std::string::npos);
   spew(path("other"), std::string(5000, 'x'));
   EXPECT_NE(error_of(path("other")).find("not a Tensorferry spool"), std::string::npos);
-  EXPECT_NE(error_of(directory_.string()).find("not a file"), std::string::npos);
+  EXPECT_NE(error_of(directory_.path()).find("not a file"), std::string::npos);
 
   open()->close();
   std::string newer = slurp(path());

@@ -112,8 +112,8 @@ TEST_F(SpoolWriterTest, NeverOverwritesAFile) {
 }
 
 TEST_F(SpoolWriterTest, OpenInTakesTheNextFreeName) {
-  const auto first = SpoolWriter::open_in(directory_.string(), {.source = SpoolSource::kCollector});
-  const auto second = SpoolWriter::open_in(directory_.string(), {.source = SpoolSource::kCollector});
+  const auto first = SpoolWriter::open_in(directory_.path(), {.source = SpoolSource::kCollector});
+  const auto second = SpoolWriter::open_in(directory_.path(), {.source = SpoolSource::kCollector});
   ASSERT_TRUE(first && second);
   const std::string stem = path("spool." + std::to_string(getpid()) + ".collector.");
   EXPECT_EQ(first->path(), stem + "0");

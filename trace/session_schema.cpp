@@ -1,0 +1,121 @@
+#include "trace/session_schema.hpp"
+
+#include "trace/record_enums.hpp"
+#include "trace/session_error.hpp"
+#include "trace/session_rows.hpp"
+
+namespace tferry::trace {
+namespace {
+
+struct EnumerationNames {
+  const char* name;
+  std::initializer_list<const char*> labels;  // from 0
+};
+
+const EnumerationNames kEnumerations[] = {
+    {"memory_kind", {"unknown", "pageable", "pinned", "device", "managed", "array"}},
+    {"copy_kind",
+     {"unknown", "host_to_device", "device_to_host", "device_to_device", "host_to_host", "peer"}},
+    {"access_kind", {"unknown", "may_touch", "read", "write", "read_write"}},
+    {"known_by", {"unknown", "argument", "call", "table", "direction", "graph"}},
+    {"allocation_api", {"unknown", "alloc", "alloc_async", "pool", "managed", "virtual", "host", "pitch"}},
+    {"sync_kind", {"unknown", "event", "stream_wait_event", "stream", "context"}},
+    {"stream_owner", {"unknown", "program", "runtime"}},
+    {"marker_kind", {"unknown", "range", "instant", "open_range"}},
+    {"transfer_kind", {"unknown", "park", "fetch", "clean_drop", "discard", "in_place"}},
+    {"um_event_kind",
+     {"unknown", "gpu_fault", "cpu_fault", "migration_to_device", "migration_to_host", "migration_peer",
+      "thrashing"}},
+};
+
+constexpr const char* kIndexes[] = {
+    "CREATE INDEX kernel_start ON kernel(start_ns)",
+    "CREATE INDEX kernel_operation ON kernel(process_id, operation)",
+    "CREATE INDEX memcpy_start ON memcpy(start_ns)",
+    "CREATE INDEX memcpy_operation ON memcpy(process_id, operation)",
+    "CREATE INDEX memset_start ON memset(start_ns)",
+    "CREATE INDEX allocation_number ON allocation(process_id, allocation)",
+    "CREATE INDEX access_operation ON access(process_id, operation)",
+    "CREATE INDEX access_allocation ON access(allocation_id)",
+    "CREATE INDEX counter_start ON counter(name_id, device_id, start_ns)",
+    "CREATE INDEX operation_number ON operation(process_id, operation)",
+    "CREATE INDEX tensor_allocation_tensor ON tensor_allocation(tensor_id)",
+    "CREATE INDEX tensor_allocation_allocation ON tensor_allocation(allocation_id)",
+    "CREATE INDEX transfer_start ON transfer(start_ns)",
+    "CREATE INDEX plan_action_plan ON plan_action(plan_id)",
+};
+
+}  // namespace
+
+std::span<const Migration> session_migrations() { return {}; }
+
+void create_schema(Database& database) {
+  for_each_table([&]<typename Row>() { database.execute(create_table_sql<Row>()); });
+  Statement insert(database, insert_sql<EnumerationRow>());
+  for (const EnumerationNames& enumeration : kEnumerations) {
+    std::int64_t value = 0;
+    for (const char* label : enumeration.labels) {
+      insert.bind(1, enumeration.name);
+      insert.bind(2, value++);
+      insert.bind(3, label);
+      insert.run();
+    }
+  }
+  database.execute("PRAGMA application_id=" + std::to_string(kSessionApplicationId));
+  database.execute("PRAGMA user_version=" + std::to_string(kSessionVersion));
+}
+
+void create_indexes(Database& database) {
+  for (const char* sql : kIndexes) database.execute(sql);
+}
+
+int check_session_version(Database& database, const std::string& path) {
+  using Reason = SessionError::Reason;
+  if (database.integer("PRAGMA application_id") != kSessionApplicationId) {
+    if (database.integer("SELECT count(*) FROM sqlite_schema") == 0) {
+      throw SessionError(Reason::kEmpty,
+                         "session " + path + " has no tables: its recording was not finished");
+    }
+    const bool nsight =
+        database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'") > 0;
+    throw SessionError(Reason::kForeign, path + " is not a Tensorferry session but " +
+                                             (nsight ? "an Nsight Systems export: `tferry import` reads those"
+                                                     : "a database of another program"));
+  }
+  const auto version = static_cast<int>(database.integer("PRAGMA user_version"));
+  if (version > kSessionVersion) {
+    throw SessionError(Reason::kNewer, "session " + path + " has schema version " + std::to_string(version) +
+                                           ", this tferry knows up to " + std::to_string(kSessionVersion) +
+                                           ": use the tferry that wrote it, or a newer one");
+  }
+  if (version < 1)
+    throw SessionError(Reason::kDamaged, "session " + path + " is damaged: it has no schema version");
+  return version;
+}
+
+void migrate(Database& database, int to, std::span<const Migration> migrations) {
+  database.execute("BEGIN IMMEDIATE");
+  try {
+    for (auto version = static_cast<int>(database.integer("PRAGMA user_version")); version < to; ++version) {
+      const Migration* step = nullptr;
+      for (const Migration& migration : migrations) {
+        if (migration.from == version) step = &migration;
+      }
+      if (!step)
+        throw SqliteError(
+            1, "no way from schema version " + std::to_string(version) + " to " + std::to_string(to));
+      database.execute(step->sql);
+      database.execute("PRAGMA user_version=" + std::to_string(version + 1));
+    }
+    database.execute("COMMIT");
+  } catch (...) {
+    try {
+      database.execute("ROLLBACK");
+    } catch (const SqliteError&) {
+      // The first error is the one to tell.
+    }
+    throw;
+  }
+}
+
+}  // namespace tferry::trace

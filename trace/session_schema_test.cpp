@@ -1,0 +1,62 @@
+#include "trace/session_schema.hpp"
+
+#include "trace/session_rows.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tferry::trace {
+namespace {
+
+TEST(SessionSchemaTest, MarksTheDatabaseAsASession) {
+  Database database;
+  create_schema(database);
+  EXPECT_EQ(database.integer("PRAGMA application_id"), kSessionApplicationId);
+  EXPECT_EQ(check_session_version(database, "x"), kSessionVersion);
+}
+
+TEST(SessionSchemaTest, MakesColumnsFromTheRowStructs) {
+  EXPECT_EQ(create_table_sql<StreamRow>(),
+            "CREATE TABLE \"stream\"(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL, device_id INTEGER, "
+            "context_id INTEGER, cupti_stream_id INTEGER, handle INTEGER, priority INTEGER, owner INTEGER "
+            "NOT NULL)");
+}
+
+TEST(SessionSchemaTest, IndexesFitTheTables) {
+  Database database;
+  create_schema(database);
+  create_indexes(database);
+  EXPECT_GT(database.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'index'"), 0);
+}
+
+TEST(SessionSchemaTest, NamesEveryValueOfAnEnumeration) {
+  Database database;
+  create_schema(database);
+  EXPECT_EQ(database.text("SELECT label FROM enumeration WHERE name = 'copy_kind' AND value = 2"),
+            "device_to_host");
+  EXPECT_EQ(database.integer("SELECT max(value) FROM enumeration WHERE name = 'transfer_kind'"),
+            static_cast<int>(TransferKind::kInPlace));
+  EXPECT_EQ(database.integer("SELECT max(value) FROM enumeration WHERE name = 'allocation_api'"),
+            static_cast<int>(AllocationApi::kPitch));
+}
+
+constexpr Migration kSteps[] = {{1, "CREATE TABLE added(x); INSERT INTO added VALUES (7)"},
+                                {2, "ALTER TABLE added ADD COLUMN y DEFAULT 8"}};
+
+TEST(SessionSchemaTest, MigratesStepByStep) {
+  Database database;
+  create_schema(database);
+  migrate(database, 3, kSteps);
+  EXPECT_EQ(database.integer("PRAGMA user_version"), 3);
+  EXPECT_EQ(database.integer("SELECT x + y FROM added"), 15);
+}
+
+TEST(SessionSchemaTest, AFailedMigrationChangesNothing) {
+  Database database;
+  create_schema(database);
+  EXPECT_THROW(migrate(database, 4, kSteps), SqliteError);
+  EXPECT_EQ(database.integer("PRAGMA user_version"), 1);
+  EXPECT_EQ(database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'added'"), 0);
+}
+
+}  // namespace
+}  // namespace tferry::trace
