@@ -52,6 +52,7 @@ class Step {
     Linear qkv, projection, expand, contract;
     Id hidden = 0, normed = 0, heads = 0, attended = 0, middle = 0, middle_normed = 0, expanded = 0,
        activated = 0;
+    Id half = 0, tanh = 0, one_plus = 0;  // of the gelu
   };
 
   Parameter parameter(const std::string& name, std::int64_t count) {
@@ -143,12 +144,51 @@ class Step {
     layer.middle_normed = activation(layer.name + ".ln_2.out", d, half_);
     elementwise(layer.name + ".ln_2", {{layer.middle}, {layer.middle_normed}, {}});
     layer.expanded = apply(layer.expand, layer.middle_normed);
-    layer.activated = activation(layer.name + ".gelu.out", 4 * d, half_);
-    elementwise(layer.name + ".gelu", {{layer.expanded}, {layer.activated}, {}});
+    gelu(layer);
     const Id contracted = apply(layer.contract, layer.activated);
     const Id out = activation(layer.name + ".out", d, 4);
     elementwise(layer.name + ".add_2", {{layer.middle, contracted}, {out}, {}});
     return out;
+  }
+
+  /// 0.5 x (1 + tanh(c (x + k x^3))), operation by operation, as GPT-2 was published: x, 0.5 x, the tanh and
+  /// 1 + tanh are kept for the backward pass.
+  void gelu(Layer& layer) {
+    const auto value = [&](const char* part) { return wide(layer, part); };
+    const auto unary = [&](const char* part, Id from) {
+      const Id to = value(part);
+      elementwise(layer.name + part, {{from}, {to}, {}});
+      return to;
+    };
+    const Id cube = unary(".gelu.pow", layer.expanded);
+    const Id scaled = unary(".gelu.mul_k", cube);
+    const Id sum = value(".gelu.add");
+    elementwise(layer.name + ".gelu.add", {{layer.expanded, scaled}, {sum}, {}});
+    layer.tanh = unary(".gelu.tanh", unary(".gelu.mul_c", sum));
+    layer.one_plus = unary(".gelu.add_1", layer.tanh);
+    layer.half = unary(".gelu.half", layer.expanded);
+    layer.activated = value(".gelu.out");
+    elementwise(layer.name + ".gelu.mul", {{layer.half, layer.one_plus}, {layer.activated}, {}});
+  }
+
+  Id gelu_backward(const Layer& layer, Id gradient) {
+    const auto step = [&](const char* part, std::vector<Id> from) {
+      const Id to = wide(layer, part);
+      elementwise(layer.name + part, {std::move(from), {to}, {}});
+      return to;
+    };
+    const Id to_half = step(".gelu.mul.grad_half", {gradient, layer.one_plus});
+    const Id to_tanh = step(".gelu.mul.grad_tanh", {gradient, layer.half});
+    const Id direct = step(".gelu.half.grad", {to_half});
+    const Id to_sum = step(".gelu.mul_c.grad", {step(".gelu.tanh.grad", {to_tanh, layer.tanh})});
+    elementwise(layer.name + ".gelu.accumulate", {{to_sum}, {}, {direct}});
+    const Id cubic = step(".gelu.pow.grad", {step(".gelu.mul_k.grad", {to_sum}), layer.expanded});
+    elementwise(layer.name + ".gelu.accumulate_2", {{cubic}, {}, {direct}});
+    return direct;
+  }
+
+  Id wide(const Layer& layer, const char* part) {
+    return activation(layer.name + part, 4 * shape_.width, half_);
   }
 
   /// Final product with the embedding, cross entropy and their backward; returns the gradient of the hidden
@@ -180,7 +220,6 @@ class Step {
     const Id to_normed = activation("ln_f.grad", d, half_);
     timed("lm_head dgrad", product, {{to_logits, embedding_.weight}, {to_normed}, {}});
     timed("lm_head wgrad", product, {{to_logits, normed}, {embedding_.gradient}, {}});
-    builder_.release(logits);  // the training loop still holds them
     const Id gradient = activation("hidden.grad", d, 4);
     elementwise("ln_f backward", {{to_normed, hidden}, {gradient}, {}});
     return gradient;
@@ -189,8 +228,7 @@ class Step {
   Id backward(Layer& layer, Id gradient) {
     const std::int64_t d = shape_.width;
     const Id to_activated = apply_backward(layer.contract, gradient);
-    const Id to_expanded = activation(layer.name + ".gelu.grad", 4 * d, half_);
-    elementwise(layer.name + ".gelu backward", {{to_activated, layer.expanded}, {to_expanded}, {}});
+    const Id to_expanded = gelu_backward(layer, to_activated);
     const Id to_normed = apply_backward(layer.expand, to_expanded);
     const Id to_middle = activation(layer.name + ".residual.grad", d, 4);
     elementwise(layer.name + ".ln_2 backward", {{to_normed, layer.middle, gradient}, {to_middle}, {}});

@@ -20,8 +20,8 @@ struct TransformerShape {
 /// defaults are fitted to the step times of GPT-2 124 M on one H200 (178 ms in fp32, 61 ms in bf16); wide
 /// layers do better.
 struct GpuRates {
-  double fp32_tflops = 38.2;
-  double bf16_tflops = 128;
+  double fp32_tflops = 42.5;
+  double bf16_tflops = 147;
   double memory_gbps = 3200;
   double launch_ns = 4000;  ///< least time from one operation to the next
 };

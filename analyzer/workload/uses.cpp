@@ -19,7 +19,7 @@ Uses::Uses(const Workload& workload) {
       const Tensor& tensor = workload.tensors[access.tensor];
       const bool fresh = !tensor.persistent && tensor.birth == i;
       use.reads |= access.kind != AccessKind::kOverwrite && !fresh;
-      use.writes |= access.kind != AccessKind::kRead;
+      use.writes |= access.kind != AccessKind::kRead || fresh;
     }
   }
   operation_begin_.push_back(by_operation_.size());
@@ -41,9 +41,9 @@ Uses::Uses(const Workload& workload) {
   for (std::size_t t = 0; t < workload.tensors.size(); ++t) {
     if (workload.tensors[t].persistent || tensor_begin_[t] == tensor_begin_[t + 1]) continue;
     Use& first = by_tensor_[tensor_begin_[t]];
-    first.reads = false;
     for (std::size_t k = operation_begin_[first.operation]; k < operation_begin_[first.operation + 1]; ++k) {
-      if (by_operation_[k].tensor == t) by_operation_[k].reads = false;
+      if (by_operation_[k].tensor == t)
+        first = by_operation_[k] = {first.operation, first.tensor, false, true};
     }
   }
 }

@@ -90,7 +90,7 @@ TEST(Transformer, SizesAndTimesFollowFromTheShape) {
     if (tensor.persistent && tensor.name.find("exp_avg") == std::string::npos) weights += tensor.size / 4;
   }
   EXPECT_NEAR(static_cast<double>(weights), 124.4e6, 0.2e6);  // GPT-2's count, less the norms
-  EXPECT_NEAR(static_cast<double>(footprint(fp32)) / (1 << 30), 12.4, 0.5);
+  EXPECT_NEAR(static_cast<double>(footprint(fp32)) / (1 << 30), 14.0, 0.8);
   EXPECT_NEAR(static_cast<double>(compute_time(fp32)) * 1e-6, 178, 9);
 
   const Workload bf16 = transformer_training({.bf16 = true});
