@@ -1,0 +1,45 @@
+#pragma once
+
+#include "cli/commands/common_options.hpp"
+#include "cli/job/job_settings.hpp"
+#include "cli/job/launcher.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tferry::cli {
+
+/// `tferry run`: runs a program under a budget of GPU memory and tells afterwards what that took.
+class RunCommand {
+ public:
+  /// Registers the command and its options; this object must outlive the parser.
+  CLI::App* add_to(CLI::App& program);
+  /// The program and its arguments; see take_job.
+  void set_job(std::vector<std::string> arguments) { job_ = std::move(arguments); }
+  /// Returns the exit code, or ends this process by the job's signal. Throws Failure.
+  int execute() const;
+
+  const CommonOptions& common() const noexcept { return common_; }
+
+ private:
+  JobSettings settings() const;
+  JobEnd run() const;
+
+  CLI::App* app_ = nullptr;
+  CommonOptions common_;
+  std::vector<std::string> job_;
+  std::string budget_ = "auto";
+  std::string host_budget_;
+  std::string reserve_;
+  std::string chunk_;
+  std::string movable_;
+  std::string allocator_ = "auto";
+  bool verify_ = false;
+};
+
+}  // namespace tferry::cli

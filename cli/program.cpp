@@ -1,0 +1,90 @@
+#include "cli/program.hpp"
+
+#include "cli/commands/job_arguments.hpp"
+#include "cli/commands/run.hpp"
+#include "cli/console.hpp"
+#include "cli/failure.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace tferry::cli {
+namespace {
+
+/// The commands and the parser that fills them in.
+struct CommandLine {
+  CLI::App app{"Tensorferry: runs CUDA jobs that do not fit their GPU memory, and shows what that takes.",
+               "tferry"};
+  RunCommand run;
+  CLI::App* run_app = run.add_to(app);
+
+  CommandLine() {
+    app.set_version_flag("--version", std::string("tferry ") + TFERRY_VERSION);
+    app.set_config("--config", "", "Take defaults from this TOML file, one section a command")
+        ->type_name("FILE");
+    app.require_subcommand(1);
+    app.footer("\"tferry COMMAND --help\" tells the options of a command.");
+  }
+
+  /// The file named behind a command, which has to be known before the command's options are filled in.
+  std::string config_file() const { return run.common().config_file; }
+
+  int execute() const {
+    if (run_app->parsed()) return run.execute();
+    throw Failure("no command", "see \"tferry --help\"");
+  }
+};
+
+/// Takes the job off the arguments of a command that runs one.
+void take_job_off(CommandLine& line, std::vector<std::string>& arguments) {
+  const std::size_t command = skip_options(line.app, arguments, 0);
+  if (command < arguments.size() && arguments[command] == line.run_app->get_name()) {
+    line.run.set_job(take_job(*line.run_app, arguments, command + 1));
+  }
+}
+
+/// False where help or version was asked for, and given on standard output.
+bool parse(CommandLine& line, std::vector<std::string> arguments) {
+  take_job_off(line, arguments);
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    line.app.parse(arguments);
+  } catch (const CLI::Success& request) {
+    line.app.exit(request);
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw Failure(error.what(), "see \"tferry --help\" or \"tferry COMMAND --help\"");
+  }
+  return true;
+}
+
+int execute(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  if (!parse(line, arguments)) return kOk;
+  if (line.config_file().empty()) return line.execute();
+  CommandLine configured;
+  std::vector<std::string> with_config = {"--config=" + line.config_file()};
+  with_config.insert(with_config.end(), arguments.begin(), arguments.end());
+  return parse(configured, with_config) ? configured.execute() : kOk;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  const Console console(Verbosity::kNormal);
+  try {
+    return execute({argv + 1, argv + std::max(argc, 1)});
+  } catch (const Failure& failure) {
+    console.failure(failure);
+    return failure.exit_code();
+  } catch (const std::exception& error) {
+    console.failure(Failure(error.what(), "this is a defect of Tensorferry; please report the command"));
+  }
+  return kOwnFailure;
+}
+
+}  // namespace tferry::cli
