@@ -68,8 +68,9 @@ class Beyond:
         label = f"{self.count:02d}_{name}"
         report_path = os.path.join(self.folder, label + ".run.json")
         if budget_gib is not None:
-            command = [self.programs.find("tferry"), "run", "--json", report_path, "--budget",
-                       budget_gib if budget_gib == "auto" else budget_gib + "GiB"] + self.arguments.tferry + ["--"] + command
+            budget = "auto" if budget_gib == "auto" else budget_gib + "GiB"
+            command = [self.programs.find("tferry"), "run", "--json", report_path, "--budget", budget,
+                       *self.arguments.tferry, "--", *command]
         if self.arguments.dry_run:
             print(f"{name}: {' '.join(command)}" + (f"   [ballast leaves {room}]" if room else ""))
             return None
@@ -99,7 +100,8 @@ class Beyond:
         self.append_log(cell)
         self.done[name] = cell
         print(f"{name}: rc {cell.get('rc')} {cell.get('error', '')} wall {cell.get('wall_s')} s, "
-              f"median step {median_ms(cell)} ms, peak {cell.get('device_peak_bytes')}, {self.left():.0f} s left", flush=True)
+              f"median step {median_ms(cell)} ms, peak {cell.get('device_peak_bytes')}, {self.left():.0f} s left",
+              flush=True)
         return cell
 
     def append_log(self, cell):
@@ -117,14 +119,13 @@ class Beyond:
         return max(native["device_peak_bytes"] - native[allocated_key], 0)
 
     def run(self):
-        for phase in (self.measure_link, self.run_xl, self.run_gpt2, self.run_layers, self.run_rounds):
+        for phase in (self.measure_link, self.run_xl, self.run_gpt2, self.run_layers, self.run_rounds, self.conclude):
             try:
                 phase()
             except Exception as error:  # noqa: BLE001: whatever it is, the other cells shall still run
                 self.raw.data["cells"].append({"cell": phase.__name__, "error": repr(error)})
                 print(f"{phase.__name__}: {error!r}", flush=True)
         if not self.arguments.dry_run:
-            self.conclude()
             self.raw.write()
 
     def run_gpt2(self):
@@ -213,18 +214,20 @@ class Beyond:
         plain, ferried = self.done.get(plain_name), self.done.get(ferried_name)
         if plain is None or ferried is None:
             return
-        out_of_memory = plain.get("rc") not in (0, None) and "out of memory" in (plain["stderr"] + plain["stdout"]).lower()
+        said = (plain.get("stderr", "") + plain.get("stdout", "")).lower()
+        out_of_memory = plain.get("rc") not in (0, None) and "out of memory" in said
         finished = ferried.get("rc") == 0 and ferried.get("loss_sha256") is not None
         self.add("beyond.runs/" + job, ferried, "value", [float(out_of_memory and finished)], [], own_use=None,
-                 note=f"plain: rc {plain.get('rc')}, out of memory: {out_of_memory}; under tferry run: rc "
-                      f"{ferried.get('rc')}, median step {median_ms(ferried)} ms; 1 is: the one died, the other finished")
+                 note=f"1 is: out of memory alone (rc {plain.get('rc')}, out of memory: {out_of_memory}) and finished "
+                      f"under tferry run (rc {ferried.get('rc')}, median step {median_ms(ferried)} ms)")
 
     def conclude_budget(self, job, budget, pairs, own_use):
         pairs = [(a, b) for a, b in pairs if a and b and a.get("rc") == 0]
         if not pairs:
             return
         suffix = f"{job}/{budget}GiB"
-        same = [float(b.get("rc") == 0 and bool(b["losses"]) and b["losses"] == a["losses"]) for a, b in pairs]
+        same = [float(b.get("rc") == 0 and bool(b["losses"]) and
+                      (b["losses"], b["loss_sha256"]) == (a["losses"], a["loss_sha256"])) for a, b in pairs]
         self.add("beyond.same_results/" + suffix, pairs[0][1], "value", same, [], own_use,
                  note="1 a run whose losses or answers are those of the native run beside it, bit for bit")
         finished = [(a, b) for a, b in pairs if b.get("rc") == 0 and b["step_ns"]]
@@ -243,16 +246,31 @@ class Beyond:
         samples = "samples_ns" if metric == "ratio" else "samples"
         measurement = {"claim": claim, "kind": "measured", "metric": metric,
                        "command": "benchmarks/beyond.py --bundle build/bundle --out OUT",
+                       "job": job_of(cell),
                        "subject": {"label": "tferry run", samples: subject},
                        "checks": {"loss_sha256": [cell.get("loss_sha256")], "overhead_bytes": own_use or 0,
                                   "budget_bytes": 0 if cell["budget_gib"] == "auto"
                                   else round(float(cell["budget_gib"]) * cells.GIB),
                                   "device_peak_bytes": cell.get("device_peak_bytes", 0),
-                                  "device_peak_source": cell.get("memory", {}).get("source", "")},
+                                  "device_peak_source": cell.get("memory", {}).get("source", ""),
+                                  "moved_bytes": runtime_counter(cell, "bytes_out") + runtime_counter(cell, "bytes_in"),
+                                  "footprint_bytes": runtime_counter(cell, "allocated_peak"),
+                                  "parked_peak_bytes": runtime_counter(cell, "parked_peak")},
                        "note": note}
         if metric == "ratio":
             measurement["baseline"] = {"label": "native", "samples_ns": baseline}
         self.raw.data["measurements"].append(measurement)
+
+
+def job_of(cell):
+    """The command without the paths of the machine it ran on."""
+    return " ".join(os.path.basename(word) if word.startswith("/") else word for word in cell.get("command", []))
+
+
+def runtime_counter(cell, name):
+    """The sum of one of the runtime's counters over processes and devices, from the file of `tferry run --json`."""
+    processes = (cell.get("run") or {}).get("processes") or []
+    return sum(device.get(name) or 0 for process in processes for device in process.get("devices") or [])
 
 
 def median_ms(cell):
@@ -267,7 +285,8 @@ def main():
     parser.add_argument("--cells", default="", help="beginnings of cell names, comma-separated; all when empty")
     parser.add_argument("--time-limit", type=float, default=540, help="seconds for everything")
     parser.add_argument("--python", default="python3", help="the interpreter that has torch")
-    parser.add_argument("--tferry", default=[], action="append", help="another option for tferry run, as --tferry=--verify")
+    parser.add_argument("--tferry", default=[], action="append",
+                        help="another option for tferry run, as --tferry=--verify")
     parser.add_argument("--dry-run", action="store_true", help="print the commands and stop")
     arguments = parser.parse_args()
     os.makedirs(arguments.out, exist_ok=True)

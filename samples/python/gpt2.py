@@ -39,7 +39,8 @@ def parse_arguments():
     parser.add_argument("--memory", choices=("plain", "checkpoint", "save-on-cpu"), default="plain",
                         help="what PyTorch itself offers against out-of-memory, to compare with")
     parser.add_argument("--steps", type=int, default=10, help="steps that are timed")
-    parser.add_argument("--warmup", type=int, default=2, help="steps before them; their losses count, their times do not")
+    parser.add_argument("--warmup", type=int, default=2,
+                        help="steps before them; their losses count, their times do not")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, cpu")
     parser.add_argument("--json", metavar="FILE", help="write configuration, losses and times there as well")
