@@ -1,0 +1,50 @@
+#pragma once
+
+#include "analyzer/workload/workload.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tferry::analyzer {
+
+/// One transfer at a time in each direction of a link; both slow down to the duplex corner while both are
+/// busy. Times are nanoseconds since the last advance.
+class Link {
+ public:
+  enum Direction { kIn, kOut };
+
+  Link(const LinkRates& rates, double latency_ns) : rates_(rates), latency_ns_(latency_ns) {}
+
+  bool busy(Direction direction) const { return remaining_[direction] > 0; }
+  /// The direction is idle and bytes is positive.
+  void start(Direction direction, double bytes) {
+    remaining_[direction] = bytes + latency_ns_ * (direction == kIn ? rates_.in : rates_.out);
+  }
+  /// Until the transfer in this direction ends if nothing else changes; infinite when there is none.
+  double time_left(Direction direction) const {
+    return busy(direction) ? remaining_[direction] / rate(direction)
+                           : std::numeric_limits<double>::infinity();
+  }
+  /// Not beyond the end of any transfer. What ends is told by `ended`, once.
+  void advance(double time_ns, bool ended[2]) {
+    const double moved[2] = {rate(kIn) * time_ns, rate(kOut) * time_ns};
+    const double left[2] = {time_left(kIn), time_left(kOut)};
+    for (const Direction d : {kIn, kOut}) {
+      ended[d] = busy(d) && left[d] <= time_ns * (1 + 1e-12) + 1e-9;
+      remaining_[d] = ended[d] || !busy(d) ? 0 : std::max(remaining_[d] - moved[d], 1e-9);
+    }
+  }
+
+ private:
+  double rate(Direction direction) const {
+    const bool both = busy(kIn) && busy(kOut);
+    if (direction == kIn) return both ? rates_.duplex_in : rates_.in;
+    return both ? rates_.duplex_out : rates_.out;
+  }
+
+  LinkRates rates_;
+  double latency_ns_;
+  double remaining_[2] = {0, 0};
+};
+
+}  // namespace tferry::analyzer

@@ -1,0 +1,75 @@
+#include "analyzer/simulator/policies.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tferry::analyzer {
+
+RecencyList::RecencyList(std::size_t tensors) : next_(tensors + 1), previous_(tensors + 1) {
+  const auto nodes = static_cast<std::uint32_t>(tensors + 1);
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    next_[i] = (i + 1) % nodes;
+    previous_[i] = (i + nodes - 1) % nodes;
+  }
+}
+
+void RecencyList::unlink(std::uint32_t node) {
+  next_[previous_[node]] = next_[node];
+  previous_[next_[node]] = previous_[node];
+}
+
+void RecencyList::touch(std::uint32_t tensor) {
+  unlink(tensor);
+  const auto head = static_cast<std::uint32_t>(next_.size() - 1);
+  previous_[tensor] = previous_[head];
+  next_[tensor] = head;
+  next_[previous_[head]] = tensor;
+  previous_[head] = tensor;
+}
+
+std::optional<std::uint32_t> RecencyList::oldest_evictable(const Memory& memory) const {
+  const auto head = static_cast<std::uint32_t>(next_.size() - 1);
+  for (std::uint32_t node = next_[head]; node != head; node = next_[node]) {
+    if (memory[node].evictable() > 0) return node;
+  }
+  return std::nullopt;
+}
+
+LmsEarlyPolicy::LmsEarlyPolicy(const Workload& workload)
+    : OnDemandPolicy(workload), uses_(workload), last_use_(workload.tensors.size()) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < uses_.operations(); ++i) {
+    first_use_.push_back(count);
+    count += uses_.of_operation(i).size();
+  }
+  reclaimed_.resize(count);
+  reclaimed_now_.resize(count);
+}
+
+void LmsEarlyPolicy::launching(std::uint32_t tensor, std::uint64_t position) {
+  OnDemandPolicy::launching(tensor, position);
+  const std::size_t operation = position % uses_.operations();
+  const auto at = uses_.of_operation(operation);
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    if (at[k].tensor != tensor) continue;
+    const std::size_t use = first_use_[operation] + k;
+    reclaimed_[use] = std::max(reclaimed_[use], reclaimed_now_[use]);
+    reclaimed_now_[use] = 0;
+    last_use_[tensor] = use;
+  }
+}
+
+void LmsEarlyPolicy::finished(std::uint64_t position, Mover& mover) {
+  const std::size_t operation = position % uses_.operations();
+  const auto at = uses_.of_operation(operation);
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    const std::int64_t bytes = reclaimed_[first_use_[operation] + k];
+    if (bytes > 0) mover.page_out(at[k].tensor, bytes);
+  }
+}
+
+void LmsEarlyPolicy::evicted(std::uint32_t tensor, std::int64_t bytes) {
+  reclaimed_now_[last_use_[tensor]] += bytes;
+}
+
+}  // namespace tferry::analyzer
