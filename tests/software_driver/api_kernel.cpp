@@ -21,6 +21,7 @@ std::shared_ptr<Module> load_module(CUcontext context) {
     allocation->device = here->device().ordinal;
     allocation->context = context;
     allocation->storage = std::move(range);
+    driver().allocations.insert(allocation);
     module->globals.emplace(name, std::move(allocation));
   }
   return module;
@@ -48,6 +49,19 @@ CUfunction function_in(CUmodule handle, const char* name) {
   return named_kernel<CUfunction>(*module, name, [&](const auto& code) {
     return driver().functions.insert(std::make_shared<Function>(Function{code, handle}));
   });
+}
+
+void synchronize_all() {
+  for (const auto& device : driver().devices) driver().synchronize_device(*device);
+}
+
+void unload_module(CUmodule handle) {
+  const auto module = driver().modules.remove(handle);
+  synchronize_all();
+  for (const auto& [name, function] : module->kernels) {
+    driver().functions.remove(std::bit_cast<CUfunction>(function));
+  }
+  for (const auto& [name, global] : module->globals) driver().allocations.remove(global->base);
 }
 
 CUmodule module_of_library(CUlibrary handle) {
@@ -142,14 +156,7 @@ SWD_API(cuModuleLoadFatBinary, (CUmodule * out, const void* image)) {
 }
 
 SWD_API(cuModuleUnload, (CUmodule handle)) {
-  return call(EntryPoint::cuModuleUnload, [&] {
-    const auto module = driver().modules.remove(handle);
-    driver().synchronize_device(current_context()->device());
-    for (const auto& [name, function] : module->kernels) {
-      driver().functions.remove(std::bit_cast<CUfunction>(function));
-    }
-    for (const auto& [name, global] : module->globals) driver().allocations.remove(global->base);
-  });
+  return call(EntryPoint::cuModuleUnload, [&] { unload_module(handle); });
 }
 
 SWD_API(cuModuleGetLoadingMode, (CUmoduleLoadingMode * mode)) {
@@ -176,11 +183,10 @@ SWD_API(cuLibraryLoadData, (CUlibrary * out, const void* image, CUjit_option*, v
 SWD_API(cuLibraryUnload, (CUlibrary handle)) {
   return call(EntryPoint::cuLibraryUnload, [&] {
     const auto library = driver().libraries.remove(handle);
-    for (const auto& device : driver().devices) driver().synchronize_device(*device);
+    synchronize_all();
     for (const auto& [name, kernel] : library->kernels)
       driver().kernels.remove(std::bit_cast<CUkernel>(kernel));
-    driver().modules.remove_if(
-        [&](const Module& module) { return &module == driver().modules.find(library->as_module).get(); });
+    if (driver().modules.find(library->as_module)) unload_module(library->as_module);
   });
 }
 

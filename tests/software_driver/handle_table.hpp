@@ -55,7 +55,7 @@ class HandleTable {
     return object;
   }
 
-  /// Removes what `unwanted(object)` says and gives it back.
+  /// Removes what `unwanted(object)` says and gives it back. The predicate must not use this table.
   template <class Predicate>
   std::vector<std::shared_ptr<Object>> remove_if(Predicate unwanted) {
     std::vector<std::shared_ptr<Object>> removed;
