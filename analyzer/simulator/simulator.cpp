@@ -129,7 +129,10 @@ class Engine final : public Mover {
     }
     lacking_ = lacking;
     result_.peak_bytes = std::max(result_.peak_bytes, workload_.budget - memory_.free());
-    if (lacking > leaving_ && make_room(lacking - leaving_)) return true;
+    if (lacking > leaving_) {
+      const std::int64_t more = lacking - leaving_ - dying();
+      if (more > 0 && make_room(more)) return true;
+    }
     if (lacking > 0 || !settled || !fetching_.empty()) return false;
     acquiring_ = false;
     ++launched_;
@@ -160,6 +163,15 @@ class Engine final : public Mover {
   bool first_of_life(const Use& use) const {
     return !workload_.tensors[use.tensor].persistent &&
            uses_.of_tensor(use.tensor)[0].operation == use.operation;
+  }
+
+  /// Bytes that launched operations will free when they end.
+  std::int64_t dying() const {
+    std::int64_t bytes = 0;
+    for (std::uint64_t position = running_; position < launched_; ++position) {
+      for (const std::uint32_t tensor : dies_at_[position % count_]) bytes += memory_[tensor].card;
+    }
+    return bytes;
   }
 
   /// True when room was made at once, by dropping.

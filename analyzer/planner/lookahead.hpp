@@ -1,0 +1,31 @@
+#pragma once
+
+#include "analyzer/planner/plan.hpp"
+#include "analyzer/simulator/simulator.hpp"
+#include "analyzer/workload/workload.hpp"
+
+#include <cstdint>
+
+namespace tferry::analyzer {
+
+struct LookaheadOptions {
+  int rounds = 200;        ///< simulations to spend
+  std::uint32_t seed = 1;  ///< of the local search
+  SimulationOptions simulation;
+};
+
+/// Plans which bytes leave after which operation and when they return.
+///
+/// 1. A walk around the iteration takes, wherever the live bytes exceed the budget, the bytes whose next use
+/// is
+///    furthest away (Belady's rule, which moves the fewest bytes), measured in time and weighed per gap.
+/// 2. Returns are set as early as the room that the other actions leave allows, nearest need first.
+/// 3. The simulator judges. Where operations stall, the weights of gaps that bring data there or were to make
+/// room
+///    there are lowered or raised, and the walk is repeated; the best plan is kept.
+///
+/// The result passes plan_errors. Empty when everything fits. Requires a valid workload. Deterministic; any
+/// thread.
+Plan plan_lookahead(const Workload& workload, const LookaheadOptions& options = {});
+
+}  // namespace tferry::analyzer
