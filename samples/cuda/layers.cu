@@ -26,6 +26,7 @@ using Word = unsigned long long;
 static_assert(sizeof(Word) == sizeof(std::uint64_t));
 
 constexpr int kThreads = 256;
+constexpr int kNoGpu = 77;  // exit code by which test runners know a skipped test
 constexpr int kMaxBlocks = 8192;
 
 struct Step {
@@ -234,6 +235,14 @@ class CudaMachine final : public Machine {
   Table* table_ = nullptr;
 };
 
+/// Why there is no GPU to run on, or an empty string.
+std::string no_gpu() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) return std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status);
+  return count > 0 ? "" : "the driver knows of none";
+}
+
 }  // namespace
 }  // namespace tferry::samples
 
@@ -246,6 +255,11 @@ int main(int argc, char** argv) {
   if (options.plan_only) {
     print_plan(options);
     return 0;
+  }
+  const std::string missing = no_gpu();
+  if (!missing.empty()) {
+    std::fprintf(stderr, "layers: no usable GPU: %s\n", missing.c_str());
+    return kNoGpu;
   }
   try {
     CudaMachine machine(options);

@@ -171,7 +171,7 @@ def train(torch, arguments, report):
     device = torch.device(arguments.device)
     on_gpu = device.type == "cuda"
     if on_gpu:
-        torch.cuda.set_device(device)
+        torch.cuda.set_device(device.index or 0)
 
     def synchronize():
         if on_gpu:
