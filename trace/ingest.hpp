@@ -1,0 +1,34 @@
+#pragma once
+
+#include "trace/join.hpp"
+#include "trace/recording.hpp"
+#include "trace/session_writer.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tferry::trace {
+
+struct IngestReport {
+  std::int64_t spools = 0;
+  std::int64_t unreadable_spools = 0;
+  std::int64_t processes = 0;
+  std::int64_t records = 0;
+  std::int64_t kernels = 0;       ///< that ran
+  std::int64_t kernel_calls = 0;  ///< that hooks saw
+  std::int64_t bad_times = 0;
+  JoinCounts join;
+};
+
+/// Writes a recording into a session: recorded tables only, the analyzer's come later. Joins calls with
+/// activity records (join.hpp), processes' device numbers with cards (by UUID), allocations with frees,
+/// movements of the runtime with the copies that made them. What does not fit is counted in table `loss`,
+/// times that cannot be are left out, and nothing throws but the session itself (SessionError).
+///
+///   SessionWriter writer = SessionWriter::create("train.1.tferry");
+///   IngestReport report = ingest(Recording::read(spool_paths), writer);
+///   writer.publish();
+IngestReport ingest(const Recording& recording, SessionWriter& writer);
+
+}  // namespace tferry::trace

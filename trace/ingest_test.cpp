@@ -1,0 +1,308 @@
+#include "trace/ingest.hpp"
+
+#include "trace/session.hpp"
+#include "trace/spool_writer.hpp"
+#include "trace/test_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace tferry::trace {
+namespace {
+
+/// Writes spools as a job does and gives back the session that they make.
+class IngestTest : public ::testing::Test {
+ protected:
+  void runtime(const std::function<void(SpoolWriter&)>& write) { spool(SpoolSource::kRuntime, write); }
+  void collector(const std::function<void(SpoolWriter&)>& write) { spool(SpoolSource::kCollector, write); }
+
+  Session ingest() {
+    SessionWriter writer =
+        SessionWriter::create(directory_ / "a.tferry", {.force = true, .build_directory = {}});
+    report_ = trace::ingest(Recording::read(paths_), writer);
+    writer.publish();
+    return Session::open(directory_ / "a.tferry");
+  }
+
+  /// Rows as text, columns separated by '|'.
+  static std::string query(Session& session, const std::string& sql) {
+    Statement statement(session.database(), sql);
+    std::string text;
+    while (statement.step()) {
+      if (!text.empty()) text += "\n";
+      for (int column = 0; column < statement.column_count(); ++column) {
+        if (column > 0) text += "|";
+        text += statement.is_null(column) ? "NULL" : statement.shown(column);
+      }
+    }
+    return text;
+  }
+
+  void spool(SpoolSource source, const std::function<void(SpoolWriter&)>& write) {
+    std::string error;
+    auto writer = SpoolWriter::open_in(directory_.path(), {.source = source}, &error);
+    ASSERT_TRUE(writer) << error;
+    write(*writer);
+    paths_.push_back(writer->path());
+    writer->close();
+  }
+
+  TestDirectory directory_;
+  std::vector<std::string> paths_;
+  IngestReport report_;
+};
+
+constexpr std::uint64_t kHandle = 0x5000;
+
+DeviceRecord card(std::int32_t ordinal, std::uint8_t uuid) {
+  DeviceRecord record{.time_ns = 1, .device = ordinal, .pci_bus = 0x19};
+  record.uuid[0] = uuid;
+  return record;
+}
+
+void describe(SpoolWriter& spool) {
+  spool.append(card(0, 0xaa));
+  spool.append(StreamRecord{.time_ns = 1, .handle = kHandle, .context_id = 1, .stream_id = 13, .device = 0});
+}
+
+KernelLaunchRecord launch(SpoolWriter& spool, std::uint64_t number, const char* name) {
+  const auto time = static_cast<std::int64_t>(1'000'000 * (number + 1));
+  return {.time_ns = time,
+          .return_ns = time + 3000,
+          .operation = number,
+          .stream = kHandle,
+          .sequence = number,
+          .name = spool.intern(name),
+          .grid = {4, 1, 1},
+          .block = {128, 1, 1},
+          .device = 0};
+}
+
+KernelActivityRecord ran(SpoolWriter& spool, std::uint32_t number, const char* name) {
+  const std::int64_t time = 1'000'000 * (number + 1) + 8000;
+  return {.time_ns = time,
+          .end_ns = time + 50'000,
+          .name = spool.intern(name),
+          .correlation_id = number + 100,
+          .context_id = 1,
+          .stream_id = 13,
+          .device = 0,
+          .grid = {4, 1, 1},
+          .block = {128, 1, 1}};
+}
+
+TEST_F(IngestTest, JoinsLaunchesWithKernels) {
+  runtime([](SpoolWriter& spool) {
+    for (const std::uint64_t i : {0, 1, 2}) spool.append(launch(spool, i, i == 1 ? "softmax" : "gemm"));
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    for (const std::uint32_t i : {0u, 1u, 2u}) spool.append(ran(spool, i, i == 1 ? "softmax" : "gemm"));
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session,
+                  "SELECT operation, value, start_ns - call_ns, end_ns - start_ns FROM kernel "
+                  "JOIN string ON string.id = name_id ORDER BY start_ns"),
+            "0|gemm|8000|50000\n1|softmax|8000|50000\n2|gemm|8000|50000");
+  EXPECT_EQ(query(session, "SELECT uuid, pci_address FROM device"),
+            "GPU-aa000000-0000-0000-0000-000000000000|0000:19:00.0");
+  EXPECT_EQ(session.count<LossRow>(), 0);
+  EXPECT_EQ(session.meta("join.matched_calls"), "3");
+  EXPECT_EQ(report_.join.matched_records, 3);
+}
+
+TEST_F(IngestTest, KeepsLaunchesThatNoRecordTellsOfWithoutTimes) {
+  runtime([](SpoolWriter& spool) {
+    for (const std::uint64_t i : {0, 1, 2}) spool.append(launch(spool, i, i == 1 ? "softmax" : "gemm"));
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    spool.append(ran(spool, 0, "gemm"));
+    spool.append(ran(spool, 2, "gemm"));
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT operation, start_ns IS NULL FROM kernel ORDER BY operation"),
+            "0|0\n1|1\n2|0");
+  EXPECT_EQ(query(session, "SELECT what, reason, count FROM loss"), "call|no_partner|1");
+}
+
+TEST_F(IngestTest, TakesHooksAloneAsTheyAre) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(card(0, 0xaa));
+    spool.append(launch(spool, 0, "gemm"));
+  });
+  Session session = ingest();
+  EXPECT_EQ(session.count<KernelRow>("start_ns IS NULL AND call_ns = 1000000"), 1);
+  EXPECT_EQ(session.count<LossRow>(), 0);
+}
+
+TEST_F(IngestTest, FindsTheStreamThatNobodyNamed) {
+  runtime([](SpoolWriter& spool) {
+    for (const std::uint64_t i : {0, 1, 2}) {
+      KernelLaunchRecord record = launch(spool, i, i == 1 ? "softmax" : "gemm");
+      record.stream = 0;
+      spool.append(record);
+    }
+  });
+  collector([](SpoolWriter& spool) {
+    for (const std::uint32_t i : {0u, 1u, 2u}) spool.append(ran(spool, i, i == 1 ? "softmax" : "gemm"));
+  });
+  ingest();
+  EXPECT_EQ(report_.join.matched_calls, 3);
+}
+
+// parcagpu#23, nvidia-resiliency-ext#115: zero and reversed timestamps after millions of records.
+TEST_F(IngestTest, CountsTimesThatCannotBeAndLeavesThemOut) {
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    KernelActivityRecord reversed = ran(spool, 0, "gemm");
+    reversed.end_ns = reversed.time_ns - 1;
+    KernelActivityRecord zero = ran(spool, 1, "gemm");
+    zero.time_ns = zero.end_ns = 0;
+    KernelActivityRecord running = ran(spool, 2, "gemm");
+    running.end_ns = 0;
+    spool.append(reversed);
+    spool.append(zero);
+    spool.append(running);
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT start_ns, end_ns FROM kernel ORDER BY correlation_id"),
+            "NULL|NULL\nNULL|NULL\n3008000|NULL");
+  EXPECT_EQ(query(session, "SELECT what, reason, count FROM loss"), "kernel|bad_time|2");
+}
+
+TEST_F(IngestTest, TiesAllocationsFreesAndAccesses) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(card(0, 0xaa));
+    spool.append(AllocationRecord{.time_ns = 10,
+                                  .allocation = 1,
+                                  .address = 0x7000,
+                                  .bytes = 100,
+                                  .reserved_bytes = 512,
+                                  .device = 0,
+                                  .kind = MemoryKind::kDevice,
+                                  .api = AllocationApi::kAlloc,
+                                  .movable = 1});
+    spool.append(
+        AllocationRecord{.time_ns = 11, .allocation = 2, .address = 0x8000, .bytes = 50, .device = 0});
+    const AccessEntry entries[] = {
+        {.allocation = 1,
+         .offset = 16,
+         .kind = AccessKind::kMayTouch,
+         .known_by = KnownBy::kArgument,
+         .argument_offset = 8},
+        {.allocation = 77, .kind = AccessKind::kWrite, .known_by = KnownBy::kCall}};
+    spool.append_accesses(12, 5, entries);
+    spool.append(FreeRecord{.time_ns = 20, .allocation = 1});
+    spool.append(FreeRecord{.time_ns = 21, .allocation = 99});
+  });
+  Session session = ingest();
+  EXPECT_EQ(
+      query(session, "SELECT allocation, bytes, reserved_bytes, alloc_ns, free_ns, movable FROM allocation"),
+      "1|100|512|10|20|1\n2|50|0|11|NULL|0");
+  EXPECT_EQ(
+      query(session,
+            "SELECT operation, allocation_id, offset, bytes, kind, known_by, argument_offset FROM access"),
+      "5|1|16|NULL|1|1|8\n5|NULL|0|NULL|3|2|NULL");
+  EXPECT_EQ(query(session, "SELECT what, reason, count FROM loss"), "free|no_partner|1");
+}
+
+TEST_F(IngestTest, LabelsTheRuntimesOwnCopies) {
+  constexpr std::uint64_t kOwnHandle = 0x6000;
+  runtime([](SpoolWriter& spool) {
+    spool.append(AllocationRecord{.time_ns = 10, .allocation = 1, .bytes = 4096, .device = 0});
+    spool.append(TransferRecord{.time_ns = 1'000'000,
+                                .wait_ns = 70,
+                                .allocation = 1,
+                                .operation = 3,
+                                .bytes = 4096,
+                                .stream = kOwnHandle,
+                                .sequence = 0,
+                                .device = 0,
+                                .kind = TransferKind::kPark});
+    spool.append(TransferRecord{
+        .time_ns = 2'000'000, .allocation = 1, .bytes = 4096, .device = 0, .kind = TransferKind::kDiscard});
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    spool.append(
+        StreamRecord{.time_ns = 1, .handle = kOwnHandle, .context_id = 1, .stream_id = 20, .device = 0});
+    spool.append(MemcpyActivityRecord{.time_ns = 1'010'000,
+                                      .end_ns = 1'020'000,
+                                      .bytes = 4096,
+                                      .correlation_id = 5,
+                                      .context_id = 1,
+                                      .stream_id = 20,
+                                      .device = 0,
+                                      .kind = CopyKind::kDeviceToHost});
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT owner, operation, wait_ns FROM memcpy"), "2|3|70");
+  EXPECT_EQ(query(session,
+                  "SELECT label, memcpy_id, swap.bytes FROM swap JOIN enumeration "
+                  "ON enumeration.name = 'transfer_kind' AND value = kind ORDER BY submit_ns"),
+            "park|1|4096\ndiscard|NULL|4096");
+  EXPECT_EQ(query(session, "SELECT owner FROM stream WHERE cupti_stream_id = 20"), "2");
+}
+
+// pytorch#112507, kineto#1165: CUDA graphs crashed profilers or got the wrong correlation.
+TEST_F(IngestTest, TiesKernelsOfAGraphToItsLaunch) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(GraphLaunchRecord{
+        .time_ns = 1'000'000, .operation = 9, .stream = kHandle, .graph = 0x77, .device = 0});
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    for (const std::uint32_t node : {1u, 2u}) {
+      KernelActivityRecord kernel = ran(spool, 0, "gemm");
+      kernel.time_ns += node;
+      kernel.graph_id = 4;
+      kernel.graph_node_id = node;
+      spool.append(kernel);
+    }
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT operation, graph_node_id FROM kernel ORDER BY start_ns"), "9|1\n9|2");
+  EXPECT_EQ(query(session, "SELECT operation, correlation_id FROM graph_launch"), "9|100");
+}
+
+TEST_F(IngestTest, KnowsACardUnderTheNumbersOfEveryProcess) {
+  spool(SpoolSource::kCollector, [](SpoolWriter& spool) { spool.append(card(0, 0xaa)); });
+  spool(SpoolSource::kCollector, [](SpoolWriter& spool) { spool.append(card(1, 0xaa)); });
+  Session session = ingest();
+  EXPECT_EQ(session.count<DeviceRow>(), 1);
+  EXPECT_EQ(query(session, "SELECT process_id, ordinal, device_id FROM process_device"), "1|0|1\n2|1|1");
+}
+
+TEST_F(IngestTest, TellsOfLossesOfEveryKind) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(LossRecord{.time_ns = 5,
+                            .end_ns = 9,
+                            .count = -1,
+                            .detail = spool.intern("another CUPTI client"),
+                            .what = RecordKind::kKernelActivity,
+                            .reason = LossReason::kCupti});
+    const std::vector<AccessEntry> many(100'000);
+    spool.append_accesses(7, 1, many);
+  });
+  spew(directory_ / "bad", "no spool");
+  paths_.push_back(directory_ / "bad");
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT what, reason, count, first_ns, last_ns FROM loss"),
+            "kernel|dropped_by_cupti|NULL|5|9\naccess|no_buffer|1|7|7\nspool|damaged|1|NULL|NULL");
+}
+
+TEST_F(IngestTest, SaysThatAProcessWasKilled) {
+  std::string error;
+  auto writer = SpoolWriter::open_in(directory_.path(), {.source = SpoolSource::kRuntime}, &error);
+  writer->append(launch(*writer, 0, "gemm"));
+  writer->flush();
+  paths_.push_back(writer->path());
+  Session session = ingest();
+  EXPECT_EQ(session.count<KernelRow>(), 1);
+  EXPECT_EQ(session.count<LossRow>("detail LIKE '%ended without closing it%' AND count IS NULL"), 1);
+}
+
+}  // namespace
+}  // namespace tferry::trace

@@ -1,0 +1,178 @@
+#include "trace/operation_join.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tferry::trace {
+namespace {
+
+constexpr std::size_t kSample = 2000;       // calls and records that decide about a stream
+constexpr std::uint64_t kNoStream = ~0ull;  // of a call whose handle means nothing known
+
+std::uint64_t number(ActivityStream stream) {
+  return std::uint64_t{stream.context_id} << 32 | stream.stream_id;
+}
+
+}  // namespace
+
+OperationJoin::OperationJoin(const RecordedProcess& process) : process_(process), streams_(process.streams) {
+  collect_calls();
+  collect_records();
+  infer_streams();
+  set_streams();
+  joined_ = join(join_calls_, join_records_);
+  find_owners();
+}
+
+void OperationJoin::add_call(const OperationCall& call, std::uint64_t sequence, const OperationShape& shape) {
+  calls_.push_back(call);
+  join_calls_.push_back({kNoStream, sequence, call.time_ns, shape});
+}
+
+void OperationJoin::collect_calls() {
+  using From = OperationCall::From;
+  for (std::size_t i = 0; i < process_.kernel_calls.size(); ++i) {
+    const KernelLaunchRecord& call = process_.kernel_calls[i];
+    if (call.captured != 0) continue;
+    add_call({From::kKernel, i, call.device, call.stream, call.time_ns}, call.sequence,
+             {.name = call.name, .grid = call.grid, .block = call.block});
+  }
+  for (std::size_t i = 0; i < process_.memcpy_calls.size(); ++i) {
+    const MemcpyCallRecord& call = process_.memcpy_calls[i];
+    if (call.captured != 0) continue;
+    add_call({From::kMemcpy, i, call.device, call.stream, call.time_ns}, call.sequence,
+             {.kind = OperationKind::kMemcpy, .copy = call.kind, .bytes = call.bytes});
+  }
+  for (std::size_t i = 0; i < process_.memset_calls.size(); ++i) {
+    const MemsetCallRecord& call = process_.memset_calls[i];
+    if (call.captured != 0) continue;
+    add_call({From::kMemset, i, call.device, call.stream, call.time_ns}, call.sequence,
+             {.kind = OperationKind::kMemset, .bytes = call.bytes});
+  }
+  for (std::size_t i = 0; i < process_.graph_launches.size(); ++i) {
+    const GraphLaunchRecord& call = process_.graph_launches[i];
+    add_call({From::kGraph, i, call.device, call.stream, call.time_ns}, call.sequence,
+             {.kind = OperationKind::kGraph});
+  }
+  for (std::size_t i = 0; i < process_.transfers.size(); ++i) {
+    const TransferRecord& transfer = process_.transfers[i];
+    if (transfer.kind != TransferKind::kPark && transfer.kind != TransferKind::kFetch) continue;
+    const CopyKind copy =
+        transfer.kind == TransferKind::kPark ? CopyKind::kDeviceToHost : CopyKind::kHostToDevice;
+    add_call({From::kTransfer, i, transfer.device, transfer.stream, transfer.time_ns}, transfer.sequence,
+             {.kind = OperationKind::kMemcpy, .copy = copy, .bytes = transfer.bytes});
+  }
+}
+
+template <typename Activity>
+void OperationJoin::add_record(const Activity& activity, const OperationShape& shape) {
+  const ActivityStream stream{activity.context_id, activity.stream_id};
+  device_of_stream_.try_emplace(stream, activity.device);
+  join_records_.push_back(
+      {number(stream), activity.correlation_id, activity.graph_id, activity.time_ns, shape});
+}
+
+void OperationJoin::collect_records() {
+  for (const KernelActivityRecord& kernel : process_.kernels) {
+    add_record(kernel, {.name = kernel.name, .grid = kernel.grid, .block = kernel.block});
+  }
+  first_memcpy_ = join_records_.size();
+  for (const MemcpyActivityRecord& copy : process_.memcpys) {
+    add_record(copy, {.kind = OperationKind::kMemcpy, .copy = copy.kind, .bytes = copy.bytes});
+  }
+  first_memset_ = join_records_.size();
+  for (const MemsetActivityRecord& set : process_.memsets) {
+    add_record(set, {.kind = OperationKind::kMemset, .bytes = set.bytes});
+  }
+}
+
+void OperationJoin::infer_streams() {
+  std::map<std::pair<std::uint64_t, std::int32_t>, std::vector<JoinCall>> unnamed;
+  std::set<ActivityStream> taken;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (calls_[i].from == OperationCall::From::kGraph) continue;
+    if (const auto stream = stream_of(calls_[i])) {
+      taken.insert(*stream);
+    } else {
+      unnamed[{calls_[i].handle, calls_[i].device}].push_back(join_calls_[i]);
+    }
+  }
+  if (unnamed.empty()) return;
+  std::map<std::uint64_t, std::vector<JoinRecord>> records;
+  for (const JoinRecord& record : join_records_) {
+    if (record.graph_id == 0) records[record.stream].push_back(record);
+  }
+  const auto keep_first = [](auto& items, auto order) {
+    std::stable_sort(items.begin(), items.end(),
+                     [&](const auto& a, const auto& b) { return order(a) < order(b); });
+    if (items.size() > kSample) items.resize(kSample);
+    for (auto& item : items) item.stream = 0;
+  };
+  for (auto& [stream, items] : records)
+    keep_first(items, [](const JoinRecord& r) { return r.correlation_id; });
+  for (auto& [handle, items] : unnamed) {
+    keep_first(items, [](const JoinCall& c) { return c.sequence; });
+    std::int64_t best = 0;
+    std::optional<ActivityStream> chosen;
+    for (const auto& [stream, device] : device_of_stream_) {
+      const auto& candidates = records[number(stream)];
+      if (taken.count(stream) > 0 || candidates.empty()) continue;
+      if (handle.second >= 0 && device >= 0 && handle.second != device) continue;
+      const std::int64_t fits = join(items, candidates).counts.matched_calls;
+      const auto shorter = static_cast<std::int64_t>(std::min(items.size(), candidates.size()));
+      if (fits > best && 2 * fits > shorter) {
+        best = fits;
+        chosen = stream;
+      }
+    }
+    if (!chosen) continue;
+    taken.insert(*chosen);
+    streams_.assume(handle.first, handle.second, *chosen);
+  }
+}
+
+void OperationJoin::set_streams() {
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (const auto stream = stream_of(calls_[i])) join_calls_[i].stream = number(*stream);
+  }
+}
+
+void OperationJoin::find_owners() {
+  std::set<std::uint64_t> runtime_handles;
+  for (const StreamRecord& record : process_.streams) {
+    if (record.owner == StreamOwner::kRuntime) runtime_handles.insert(record.handle);
+  }
+  for (const TransferRecord& transfer : process_.transfers) {
+    if (transfer.stream != 0) runtime_handles.insert(transfer.stream);
+  }
+  for (const StreamRecord& record : process_.streams) {
+    if (record.stream_id == 0 || runtime_handles.count(record.handle) == 0) continue;
+    owners_[{record.context_id, record.stream_id}] = StreamOwner::kRuntime;
+  }
+  for (const OperationCall& call : calls_) {
+    if (runtime_handles.count(call.handle) == 0) continue;
+    if (const auto stream = stream_of(call)) owners_[*stream] = StreamOwner::kRuntime;
+  }
+}
+
+std::optional<std::size_t> OperationJoin::memcpy_of_call(std::size_t call) const {
+  const std::int64_t record = joined_.record_of_call[call];
+  if (record < static_cast<std::int64_t>(first_memcpy_) ||
+      record >= static_cast<std::int64_t>(first_memset_)) {
+    return std::nullopt;
+  }
+  return static_cast<std::size_t>(record) - first_memcpy_;
+}
+
+std::optional<std::int64_t> OperationJoin::correlation_of_call(std::size_t call) const {
+  const std::int64_t record = joined_.record_of_call[call];
+  if (record < 0) return std::nullopt;
+  return join_records_[static_cast<std::size_t>(record)].correlation_id;
+}
+
+StreamOwner OperationJoin::owner(ActivityStream stream) const {
+  const auto place = owners_.find(stream);
+  return place == owners_.end() ? StreamOwner::kProgram : place->second;
+}
+
+}  // namespace tferry::trace

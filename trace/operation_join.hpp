@@ -1,0 +1,77 @@
+#pragma once
+
+#include "trace/join.hpp"
+#include "trace/recording.hpp"
+#include "trace/stream_map.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace tferry::trace {
+
+/// A launch, copy, memset or movement of the runtime, as hooks saw it.
+struct OperationCall {
+  enum class From : std::uint8_t { kKernel, kMemcpy, kMemset, kGraph, kTransfer };
+  From from = From::kKernel;
+  std::size_t index = 0;  ///< in the process's records of that kind
+  std::int32_t device = -1;
+  std::uint64_t handle = 0;  ///< CUstream
+  std::int64_t time_ns = 0;
+};
+
+/// Joins the calls of one process image with its activity records: translates stream handles, joins, and
+/// tells the partner of each.
+///
+/// Handles that no StreamRecord names (a default stream, a collector that came late) are matched with the
+/// activity stream of their device whose records fit best, if most of them do.
+class OperationJoin {
+ public:
+  explicit OperationJoin(const RecordedProcess& process);
+
+  const std::vector<OperationCall>& calls() const { return calls_; }
+  const JoinCounts& counts() const { return joined_.counts; }
+  bool call_has_record(std::size_t call) const { return joined_.record_of_call[call] >= 0; }
+  /// The call of the n-th activity record of its kind; null if it has none.
+  const OperationCall* call_of_kernel(std::size_t index) const { return call_of(index); }
+  const OperationCall* call_of_memcpy(std::size_t index) const { return call_of(first_memcpy_ + index); }
+  const OperationCall* call_of_memset(std::size_t index) const { return call_of(first_memset_ + index); }
+  /// The n-th copy record of a movement of the runtime, by its index in calls(); none if it has no record.
+  std::optional<std::size_t> memcpy_of_call(std::size_t call) const;
+
+  /// Correlation id of a call's records; none if it has no record.
+  std::optional<std::int64_t> correlation_of_call(std::size_t call) const;
+
+  std::optional<ActivityStream> stream_of(const OperationCall& call) const {
+    return streams_.find(call.handle, call.device, call.time_ns);
+  }
+  StreamOwner owner(ActivityStream stream) const;
+
+ private:
+  const OperationCall* call_of(std::size_t record) const {
+    const std::int64_t call = joined_.call_of_record[record];
+    return call < 0 ? nullptr : &calls_[static_cast<std::size_t>(call)];
+  }
+  void add_call(const OperationCall& call, std::uint64_t sequence, const OperationShape& shape);
+  template <typename Activity>
+  void add_record(const Activity& activity, const OperationShape& shape);
+  void collect_calls();
+  void collect_records();
+  void infer_streams();
+  void set_streams();
+  void find_owners();
+
+  const RecordedProcess& process_;
+  StreamMap streams_;
+  std::map<ActivityStream, StreamOwner> owners_;
+  std::map<ActivityStream, std::int32_t> device_of_stream_;
+  std::vector<OperationCall> calls_;
+  std::vector<JoinCall> join_calls_;
+  std::vector<JoinRecord> join_records_;  ///< kernels, then copies, then memsets
+  std::size_t first_memcpy_ = 0, first_memset_ = 0;
+  JoinResult joined_;
+};
+
+}  // namespace tferry::trace

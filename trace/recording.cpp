@@ -1,0 +1,86 @@
+#include "trace/recording.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace tferry::trace {
+namespace {
+
+template <typename Record>
+bool take(const SpoolRecordView& record, std::vector<Record>& into) {
+  const auto typed = record.as<Record>();
+  if (typed) into.push_back(*typed);
+  return typed.has_value();
+}
+
+bool same_image(const RecordedProcess& process, const SpoolHeader& header) {
+  return process.pid == header.pid &&
+         std::none_of(process.spools.begin(), process.spools.end(),
+                      [&](const auto& spool) { return spool.header.source == header.source; });
+}
+
+void read_into(SpoolReader& reader, RecordedProcess& process, Recording& recording) {
+  SpoolSummary summary;
+  while (const auto record = reader.next()) {
+    summary.last_ns = std::max(summary.last_ns, record->time_ns());
+    if (const auto string = record->as<StringRecord>()) {
+      recording.strings.try_emplace(string->id, record->text());
+    } else {
+      process.add(*record);
+    }
+  }
+  summary.path = reader.path();
+  summary.header = reader.header();
+  summary.has_status = reader.status().has_value();
+  summary.status = reader.status().value_or(SpoolStatus{});
+  summary.damage = reader.damage();
+  summary.unread_bytes = reader.unread_bytes();
+  summary.records = reader.records();
+  process.spools.push_back(std::move(summary));
+}
+
+}  // namespace
+
+void RecordedProcess::add(const SpoolRecordView& record) {
+  if (record.kind() == RecordKind::kAccess) {
+    accesses.push_back({record.as<AccessRecord>()->operation, record.accesses()});
+    return;
+  }
+  const bool known = take(record, kernel_calls) || take(record, kernels) || take(record, allocations) ||
+                     take(record, frees) || take(record, memcpy_calls) || take(record, memcpys) ||
+                     take(record, memset_calls) || take(record, memsets) || take(record, graph_launches) ||
+                     take(record, syncs) || take(record, markers) || take(record, counters) ||
+                     take(record, transfers) || take(record, gates) || take(record, um_events) ||
+                     take(record, overheads) || take(record, losses) || take(record, streams) ||
+                     take(record, contexts) || take(record, devices) || take(record, processes);
+  if (!known) ++unknown_records;
+}
+
+Recording Recording::read(std::vector<std::string> paths) {
+  Recording recording;
+  std::vector<std::unique_ptr<SpoolReader>> readers;
+  for (const std::string& path : paths) {
+    try {
+      readers.push_back(std::make_unique<SpoolReader>(path));
+    } catch (const SpoolError& error) {
+      recording.unreadable.emplace_back(error.what());
+    }
+  }
+  std::stable_sort(readers.begin(), readers.end(), [](const auto& a, const auto& b) {
+    return a->header().start_monotonic_ns < b->header().start_monotonic_ns;
+  });
+  for (const auto& reader : readers) {
+    // The newest image first: a spool of a process that called exec belongs to what runs now.
+    auto place =
+        std::find_if(recording.processes.rbegin(), recording.processes.rend(),
+                     [&](const RecordedProcess& process) { return process.pid == reader->header().pid; });
+    if (place == recording.processes.rend() || !same_image(*place, reader->header())) {
+      recording.processes.emplace_back().pid = reader->header().pid;
+      place = recording.processes.rbegin();
+    }
+    read_into(*reader, *place, recording);
+  }
+  return recording;
+}
+
+}  // namespace tferry::trace

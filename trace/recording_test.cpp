@@ -1,0 +1,67 @@
+#include "trace/recording.hpp"
+
+#include "trace/spool_writer.hpp"
+#include "trace/test_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+namespace tferry::trace {
+namespace {
+
+std::unique_ptr<SpoolWriter> open(const TestDirectory& directory, const std::string& name,
+                                  SpoolSource source) {
+  return SpoolWriter::open(directory / name, {.source = source});
+}
+
+TEST(RecordingTest, PutsTheSpoolsOfOneProcessTogether) {
+  const TestDirectory directory;
+  auto runtime = open(directory, "r", SpoolSource::kRuntime);
+  auto collector = open(directory, "c", SpoolSource::kCollector);
+  runtime->append(KernelLaunchRecord{.time_ns = 5, .name = runtime->intern("gemm")});
+  collector->append(KernelActivityRecord{.time_ns = 9, .name = collector->intern("gemm")});
+  runtime->close();
+  collector->close();
+  const Recording recording = Recording::read({directory / "c", directory / "r"});
+  ASSERT_EQ(recording.processes.size(), 1u);
+  const RecordedProcess& process = recording.processes[0];
+  EXPECT_EQ(process.pid, getpid());
+  ASSERT_EQ(process.kernel_calls.size(), 1u);
+  ASSERT_EQ(process.kernels.size(), 1u);
+  EXPECT_EQ(process.kernel_calls[0].name, process.kernels[0].name);
+  EXPECT_EQ(recording.strings.at(process.kernels[0].name), "gemm");
+  EXPECT_EQ(process.spools.size(), 2u);
+}
+
+TEST(RecordingTest, AProcessThatCallsExecIsTwoImages) {
+  const TestDirectory directory;
+  std::vector<std::string> paths;
+  for (const SpoolSource source : {SpoolSource::kRuntime, SpoolSource::kRuntime, SpoolSource::kCollector}) {
+    paths.push_back(directory / std::to_string(paths.size()));
+    SpoolWriter::open(paths.back(), {.source = source})->close();
+  }
+  const Recording recording = Recording::read(paths);
+  ASSERT_EQ(recording.processes.size(), 2u);
+  EXPECT_EQ(recording.processes[0].spools.size(), 1u);
+  EXPECT_EQ(recording.processes[1].spools.size(), 2u);
+}
+
+TEST(RecordingTest, SaysWhatItCouldNotRead) {
+  const TestDirectory directory;
+  spew(directory / "bad", "no spool at all");
+  const Recording recording = Recording::read({directory / "bad", directory / "absent"});
+  EXPECT_TRUE(recording.processes.empty());
+  ASSERT_EQ(recording.unreadable.size(), 2u);
+  EXPECT_NE(recording.unreadable[0].find("not a Tensorferry spool"), std::string::npos);
+}
+
+TEST(RecordingTest, CountsKindsThatItDoesNotKnow) {
+  RecordedProcess process;
+  const std::byte fixed[8] = {};
+  process.add(SpoolRecordView(static_cast<RecordKind>(60), fixed, {}));
+  EXPECT_EQ(process.unknown_records, 1);
+}
+
+}  // namespace
+}  // namespace tferry::trace
