@@ -50,6 +50,7 @@ const FunctionInfo* FunctionTable::find(const Driver& driver, CUfunction functio
         *info, [&](auto i, auto* o, auto* s) { return driver.cuFuncGetParamInfo(function, i, o, s); });
     if (!info->parameters.empty() && driver.cuFuncGetName != nullptr) driver.cuFuncGetName(&name, function);
   }
+  if (name != nullptr) info->name = name;
   info->collective = is_collective(name);
   const std::unique_lock lock(mutex_);
   const auto [place, inserted] = known_.emplace(function, read ? info.get() : nullptr);

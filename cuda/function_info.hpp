@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct FunctionInfo {
   };
   std::vector<Parameter> parameters;
   std::size_t buffer_size = 0;  ///< end of the last parameter
+  std::string name;             ///< mangled; empty when the driver does not tell
   bool collective = false;      ///< a kernel of NCCL, whose buffers its arguments do not name
 };
 

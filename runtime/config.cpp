@@ -85,6 +85,7 @@ Config Config::from_environment() {
   Config config;
   config.off = flag(variables::kOff);
   config.verify = flag(variables::kVerify);
+  config.record = flag(variables::kRecord);
   if (const char* directory = std::getenv(variables::kRunDirectory)) config.run_directory = directory;
   if (const char* text = std::getenv(variables::kBudget)) {
     if (!parse_budgets(text, config.budgets))

@@ -20,6 +20,7 @@ struct BudgetRule {
 struct Config {
   bool off = false;
   bool verify = false;
+  bool record = false;
   int log_level = 1;
   std::string run_directory;  ///< empty: no status files
   std::vector<BudgetRule> budgets;

@@ -1,5 +1,7 @@
 #include "runtime/device_memory.hpp"
 
+#include "runtime/capture_guard.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -29,6 +31,7 @@ DeviceMemory::DeviceMemory(Environment environment, int ordinal, CUdevice device
       status_(environment.status),
       counters_(environment.status.device(ordinal)),
       streams_(environment.streams),
+      recorder_(environment.recorder),
       ordinal_(ordinal),
       device_(device),
       context_(context) {}
@@ -85,11 +88,20 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   store_ = std::make_unique<BlockStore>(*pool_, space.range_of(ordinal_), ordinal_);
   if (!store_->open()) return false;
   if (driver_.cuStreamCreate(&in_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
-      driver_.cuStreamCreate(&out_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
+      driver_.cuStreamCreate(&out_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
+      driver_.cuStreamCreate(&scan_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
     return false;
   }
   in_ = streams_.add_internal(in_handle_, context_);
   out_ = streams_.add_internal(out_handle_, context_);
+  scan_stream_ = streams_.add_internal(scan_handle_, context_);
+  next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
+  if (recorder_ != nullptr) {
+    recorder_->device(driver_, ordinal_, static_cast<std::int64_t>(card_total));
+    recorder_->own_stream(in_handle_, ordinal_);
+    recorder_->own_stream(out_handle_, ordinal_);
+    recorder_->own_stream(scan_handle_, ordinal_);
+  }
   const std::size_t host = config_.host_budget != 0 ? config_.host_budget : available_host_memory() / 20 * 17;
   host_ = std::make_unique<HostPool>(driver_, context_, chunk, host);
   movable_size_ = std::max(chunk, config_.movable_size != 0 ? config_.movable_size : kDefaultMovable);
@@ -147,6 +159,10 @@ CUresult DeviceMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevice
       ++next_buffer_id_;
       account(static_cast<std::int64_t>(small->size));
       *address = small->address;
+      if (recorder_ != nullptr) {
+        recorder_->allocation(small->buffer_id, small->address, bytes, small->size, ordinal_, stream_ordered,
+                              false, g_capturing.load(std::memory_order_relaxed) > 0);
+      }
       return CUDA_SUCCESS;
     }
     count(counters_.out_of_memory);
@@ -172,6 +188,11 @@ CUresult DeviceMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevice
   block->buffer_id = next_buffer_id_++;
   account(static_cast<std::int64_t>(pieces * chunk_size()));
   *address = block->address;
+  if (recorder_ != nullptr) {
+    const std::size_t size = pieces * chunk_size();
+    recorder_->allocation(block->buffer_id, block->address, bytes, size, ordinal_, stream_ordered,
+                          size >= movable_size_, g_capturing.load(std::memory_order_relaxed) > 0);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -342,11 +363,13 @@ bool DeviceMemory::free(CUdeviceptr address, const Moments& free_after) {
   if (block->arena) {
     const auto small = arena_->free(address, free_after);
     if (small) account(-static_cast<std::int64_t>(small->size));
+    if (small && recorder_ != nullptr) recorder_->free(small->buffer_id);
     return small.has_value();
   }
   if (block->address != address || block->requested == 0) return false;
   account(-static_cast<std::int64_t>(block->pieces.size() * chunk_size()));
   block->requested = 0;
+  if (recorder_ != nullptr) recorder_->free(block->buffer_id);
   if (block->resident_reason == ResidentReason::kCaptured) return true;  // until its graphs are gone
   release_block(*block, free_after);
   return true;

@@ -9,6 +9,7 @@
 #include "runtime/host_pool.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/pointer_scan.hpp"
+#include "runtime/recorder.hpp"
 #include "runtime/small_arena.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
@@ -53,6 +54,7 @@ class DeviceMemory {
     const Config& config;
     StatusPage& status;
     StreamTable& streams;
+    Recorder* recorder;  ///< null: nothing is recorded
   };
 
   DeviceMemory(Environment environment, int ordinal, CUdevice device, CUcontext context);
@@ -132,6 +134,7 @@ class DeviceMemory {
   StatusPage& status_;
   trace::DeviceStatus& counters_;
   StreamTable& streams_;
+  Recorder* recorder_;
   int ordinal_;
   CUdevice device_;
   CUcontext context_;
@@ -147,8 +150,12 @@ class DeviceMemory {
   UseOrder order_;
   CUstream in_handle_ = nullptr;
   CUstream out_handle_ = nullptr;
+  CUstream scan_handle_ = nullptr;
+  std::uint64_t copies_in_ = 0;  ///< copies submitted to the in stream so far
+  std::uint64_t copies_out_ = 0;
   StreamIndex in_ = 0;
   StreamIndex out_ = 0;
+  StreamIndex scan_stream_ = 0;
   std::uint64_t tick_ = 0;
   std::uint64_t next_scan_ = 0;
   std::uint64_t next_buffer_id_ = 1;

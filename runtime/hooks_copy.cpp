@@ -4,9 +4,11 @@
 #include "runtime/real.hpp"
 #include "runtime/runtime.hpp"
 
-#include <initializer_list>
+#include <string_view>
 
 using namespace tferry::runtime;
+using tferry::trace::AccessKind;
+using tferry::trace::CopyKind;
 
 namespace {
 
@@ -19,14 +21,28 @@ std::uint32_t copy_signature(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes ^ 0xC0B1E5) * 0x9E3779B97F4A7C15ULL >> 32);
 }
 
+struct Ends {
+  CUdeviceptr destination = 0;
+  CUdeviceptr source = 0;
+  CopyKind kind = CopyKind::kUnknown;
+};
+
 template <class Call>
-CUresult copy(CUstream stream, bool per_thread, std::initializer_list<CUdeviceptr> ends, std::size_t bytes,
+CUresult copy(CUstream stream, bool per_thread, bool asynchronous, const Ends& ends, std::size_t bytes,
               HostWords words, Call pass) {
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
+        const auto size = static_cast<std::int64_t>(bytes);
         operation.signature = copy_signature(bytes);
-        for (const CUdeviceptr end : ends) runtime.name(operation, end);
+        operation.details.kind = OperationDetails::Kind::kCopy;
+        operation.details.destination = ends.destination;
+        operation.details.source = ends.source;
+        operation.details.bytes = size;
+        operation.details.copy = ends.kind;
+        operation.details.asynchronous = asynchronous;
+        runtime.name(operation, ends.destination, AccessKind::kWrite, size);
+        runtime.name(operation, ends.source, AccessKind::kRead, size);
         runtime.scan_host_words(words.source, words.bytes);
       },
       pass);
@@ -46,6 +62,12 @@ CUdeviceptr destination_of(const Description& copy) {
              : 0;
 }
 
+std::size_t volume_of(const CUDA_MEMCPY2D& copy) { return copy.WidthInBytes * copy.Height; }
+template <class Description>
+std::size_t volume_of(const Description& copy) {
+  return copy.WidthInBytes * copy.Height * copy.Depth;
+}
+
 CUdeviceptr as_device(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 const void* as_host(CUdeviceptr address) { return reinterpret_cast<const void*>(address); }
 
@@ -63,53 +85,58 @@ HostWords unified_words(CUdeviceptr source, std::size_t bytes) {
 
 // NAME and its variant with the per-thread default stream; STREAM is the argument, or null for synchronous
 // calls.
-#define TFERRY_COPY(NAME, SUFFIX, PARAMETERS, STREAM, ENDS, BYTES, WORDS, ...)                             \
-  TFERRY_EXPORT CUresult NAME PARAMETERS {                                                                 \
-    return copy(STREAM, false, ENDS, BYTES, WORDS, [&] { return call(real().NAME, __VA_ARGS__); });        \
-  }                                                                                                        \
-  TFERRY_EXPORT CUresult NAME##SUFFIX PARAMETERS {                                                         \
-    return copy(STREAM, true, ENDS, BYTES, WORDS, [&] { return call(real().NAME##SUFFIX, __VA_ARGS__); }); \
+#define TFERRY_COPY(NAME, SUFFIX, PARAMETERS, STREAM, ENDS, BYTES, WORDS, ...)           \
+  TFERRY_EXPORT CUresult NAME PARAMETERS {                                               \
+    return copy(STREAM, false, std::string_view(#SUFFIX) == "_ptsz", ENDS, BYTES, WORDS, \
+                [&] { return call(real().NAME, __VA_ARGS__); });                         \
+  }                                                                                      \
+  TFERRY_EXPORT CUresult NAME##SUFFIX PARAMETERS {                                       \
+    return copy(STREAM, true, std::string_view(#SUFFIX) == "_ptsz", ENDS, BYTES, WORDS,  \
+                [&] { return call(real().NAME##SUFFIX, __VA_ARGS__); });                 \
   }
-#define TFERRY_ENDS(...) (std::initializer_list<CUdeviceptr>{__VA_ARGS__})
+#define TFERRY_ENDS(DST, SRC, KIND) (Ends{DST, SRC, CopyKind::KIND})
 
 TFERRY_COPY(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, std::size_t bytes), nullptr,
-            TFERRY_ENDS(dst, src), bytes, unified_words(src, bytes), dst, src, bytes)
+            TFERRY_ENDS(dst, src, kUnknown), bytes, unified_words(src, bytes), dst, src, bytes)
 TFERRY_COPY(cuMemcpyAsync, _ptsz, (CUdeviceptr dst, CUdeviceptr src, std::size_t bytes, CUstream stream),
-            stream, TFERRY_ENDS(dst, src), bytes, unified_words(src, bytes), dst, src, bytes, stream)
+            stream, TFERRY_ENDS(dst, src, kUnknown), bytes, unified_words(src, bytes), dst, src, bytes,
+            stream)
 TFERRY_COPY(cuMemcpyPeer, _ptds,
             (CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, std::size_t bytes), nullptr,
-            TFERRY_ENDS(dst, src), bytes, HostWords{}, dst, to, src, from, bytes)
+            TFERRY_ENDS(dst, src, kPeer), bytes, HostWords{}, dst, to, src, from, bytes)
 TFERRY_COPY(cuMemcpyPeerAsync, _ptsz,
             (CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, std::size_t bytes,
              CUstream stream),
-            stream, TFERRY_ENDS(dst, src), bytes, HostWords{}, dst, to, src, from, bytes, stream)
+            stream, TFERRY_ENDS(dst, src, kPeer), bytes, HostWords{}, dst, to, src, from, bytes, stream)
 TFERRY_COPY(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr dst, const void* src, std::size_t bytes), nullptr,
-            TFERRY_ENDS(dst), bytes, (HostWords{src, bytes}), dst, src, bytes)
+            TFERRY_ENDS(dst, as_device(src), kHostToDevice), bytes, (HostWords{src, bytes}), dst, src, bytes)
 TFERRY_COPY(cuMemcpyHtoDAsync_v2, _ptsz,
-            (CUdeviceptr dst, const void* src, std::size_t bytes, CUstream stream), stream, TFERRY_ENDS(dst),
-            bytes, (HostWords{src, bytes}), dst, src, bytes, stream)
+            (CUdeviceptr dst, const void* src, std::size_t bytes, CUstream stream), stream,
+            TFERRY_ENDS(dst, as_device(src), kHostToDevice), bytes, (HostWords{src, bytes}), dst, src, bytes,
+            stream)
 TFERRY_COPY(cuMemcpyDtoH_v2, _ptds, (void* dst, CUdeviceptr src, std::size_t bytes), nullptr,
-            TFERRY_ENDS(src, as_device(dst)), bytes, HostWords{}, dst, src, bytes)
+            TFERRY_ENDS(as_device(dst), src, kDeviceToHost), bytes, HostWords{}, dst, src, bytes)
 TFERRY_COPY(cuMemcpyDtoHAsync_v2, _ptsz, (void* dst, CUdeviceptr src, std::size_t bytes, CUstream stream),
-            stream, TFERRY_ENDS(src, as_device(dst)), bytes, HostWords{}, dst, src, bytes, stream)
+            stream, TFERRY_ENDS(as_device(dst), src, kDeviceToHost), bytes, HostWords{}, dst, src, bytes,
+            stream)
 TFERRY_COPY(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr dst, CUdeviceptr src, std::size_t bytes), nullptr,
-            TFERRY_ENDS(dst, src), bytes, HostWords{}, dst, src, bytes)
+            TFERRY_ENDS(dst, src, kDeviceToDevice), bytes, HostWords{}, dst, src, bytes)
 TFERRY_COPY(cuMemcpyDtoDAsync_v2, _ptsz,
             (CUdeviceptr dst, CUdeviceptr src, std::size_t bytes, CUstream stream), stream,
-            TFERRY_ENDS(dst, src), bytes, HostWords{}, dst, src, bytes, stream)
+            TFERRY_ENDS(dst, src, kDeviceToDevice), bytes, HostWords{}, dst, src, bytes, stream)
 TFERRY_COPY(cuMemcpyDtoA_v2, _ptds, (CUarray dst, std::size_t offset, CUdeviceptr src, std::size_t bytes),
-            nullptr, TFERRY_ENDS(src), bytes, HostWords{}, dst, offset, src, bytes)
+            nullptr, TFERRY_ENDS(0, src, kDeviceToDevice), bytes, HostWords{}, dst, offset, src, bytes)
 TFERRY_COPY(cuMemcpyAtoD_v2, _ptds, (CUdeviceptr dst, CUarray src, std::size_t offset, std::size_t bytes),
-            nullptr, TFERRY_ENDS(dst), bytes, HostWords{}, dst, src, offset, bytes)
+            nullptr, TFERRY_ENDS(dst, 0, kDeviceToDevice), bytes, HostWords{}, dst, src, offset, bytes)
 
-#define TFERRY_STRIDED(NAME, SUFFIX, TYPE)                                                             \
-  TFERRY_COPY(NAME, SUFFIX, (const TYPE* description), nullptr,                                        \
-              TFERRY_ENDS(source_of(*description), destination_of(*description)), description->Height, \
-              HostWords{}, description)
-#define TFERRY_STRIDED_ASYNC(NAME, SUFFIX, TYPE)                                                       \
-  TFERRY_COPY(NAME, SUFFIX, (const TYPE* description, CUstream stream), stream,                        \
-              TFERRY_ENDS(source_of(*description), destination_of(*description)), description->Height, \
-              HostWords{}, description, stream)
+#define TFERRY_STRIDED(NAME, SUFFIX, TYPE)                                                  \
+  TFERRY_COPY(NAME, SUFFIX, (const TYPE* description), nullptr,                             \
+              TFERRY_ENDS(destination_of(*description), source_of(*description), kUnknown), \
+              volume_of(*description), HostWords{}, description)
+#define TFERRY_STRIDED_ASYNC(NAME, SUFFIX, TYPE)                                            \
+  TFERRY_COPY(NAME, SUFFIX, (const TYPE* description, CUstream stream), stream,             \
+              TFERRY_ENDS(destination_of(*description), source_of(*description), kUnknown), \
+              volume_of(*description), HostWords{}, description, stream)
 TFERRY_STRIDED(cuMemcpy2D_v2, _ptds, CUDA_MEMCPY2D)
 TFERRY_STRIDED(cuMemcpy2DUnaligned_v2, _ptds, CUDA_MEMCPY2D)
 TFERRY_STRIDED_ASYNC(cuMemcpy2DAsync_v2, _ptsz, CUDA_MEMCPY2D)
@@ -127,6 +154,8 @@ CUresult copy_batch(const CUdeviceptr* dsts, const CUdeviceptr* srcs, std::size_
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
         operation.signature = copy_signature(count);
+        operation.details.kind = OperationDetails::Kind::kCopy;
+        operation.details.asynchronous = true;
         for (std::size_t i = 0; i < count && dsts != nullptr && srcs != nullptr; ++i) {
           runtime.name(operation, dsts[i]);
           runtime.name(operation, srcs[i]);
@@ -146,6 +175,8 @@ CUresult copy_batch_3d(std::size_t count, const CUDA_MEMCPY3D_BATCH_OP* list, CU
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
         operation.signature = copy_signature(count);
+        operation.details.kind = OperationDetails::Kind::kCopy;
+        operation.details.asynchronous = true;
         for (std::size_t i = 0; i < count && list != nullptr; ++i) {
           runtime.name(operation, operand(list[i].dst));
           runtime.name(operation, operand(list[i].src));

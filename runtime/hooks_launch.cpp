@@ -14,7 +14,7 @@ std::uint32_t mix(std::uint64_t value, std::uint32_t seed) {
 }
 
 struct Shape {
-  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z;
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
 };
 
 template <class Call>
@@ -27,7 +27,15 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
         operation.signature = mix(reinterpret_cast<std::uintptr_t>(function),
                                   mix(std::uint64_t{shape.grid_x} << 32 | shape.block_x,
                                       mix(std::uint64_t{shape.grid_y} << 32 | shape.grid_z, 1)));
-        if (const auto* info = runtime.function_info(function)) {
+        const auto* info = runtime.function_info(function);
+        if (operation.recording) {
+          operation.details.kind = OperationDetails::Kind::kLaunch;
+          operation.details.function = info;
+          operation.details.grid = {shape.grid_x, shape.grid_y, shape.grid_z};
+          operation.details.block = {shape.block_x, shape.block_y, shape.block_z};
+          operation.details.shared_bytes = shape.shared;
+        }
+        if (info != nullptr) {
           tferry::cuda::for_each_argument_word(*info, parameters, extra,
                                                [&](std::uint64_t word) { runtime.name(operation, word); });
           if (info->collective) runtime.collective_launched(operation);
@@ -50,8 +58,8 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
   TFERRY_LAUNCH(NAME, PER_THREAD,                                                                            \
                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
                  unsigned shared, CUstream stream, void** parameters, void** extra),                         \
-                f, (Shape{gx, gy, gz, bx, by, bz}), stream, parameters, extra, f, gx, gy, gz, bx, by, bz,    \
-                shared, stream, parameters, extra)
+                f, (Shape{gx, gy, gz, bx, by, bz, shared}), stream, parameters, extra, f, gx, gy, gz, bx,    \
+                by, bz, shared, stream, parameters, extra)
 TFERRY_LAUNCH_KERNEL(cuLaunchKernel, false)
 TFERRY_LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 
@@ -59,8 +67,8 @@ TFERRY_LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
   TFERRY_LAUNCH(NAME, PER_THREAD,                                                                            \
                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
                  unsigned shared, CUstream stream, void** parameters),                                       \
-                f, (Shape{gx, gy, gz, bx, by, bz}), stream, parameters, nullptr, f, gx, gy, gz, bx, by, bz,  \
-                shared, stream, parameters)
+                f, (Shape{gx, gy, gz, bx, by, bz, shared}), stream, parameters, nullptr, f, gx, gy, gz, bx,  \
+                by, bz, shared, stream, parameters)
 TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
 TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
 
@@ -70,21 +78,32 @@ TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
     if (config == nullptr) return pass();                                                                    \
     return launch(f,                                                                                         \
                   Shape{config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,             \
-                        config->blockDimY, config->blockDimZ},                                               \
+                        config->blockDimY, config->blockDimZ, config->sharedMemBytes},                       \
                   config->hStream, PER_THREAD, parameters, extra, pass);                                     \
   }
 TFERRY_LAUNCH_EX(cuLaunchKernelEx, false)
 TFERRY_LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
 
-#define TFERRY_GRAPH_LAUNCH(NAME, PER_THREAD)                                   \
-  TFERRY_EXPORT CUresult NAME(CUgraphExec exec, CUstream stream) {              \
-    return operate(                                                             \
-        stream, PER_THREAD,                                                     \
-        [&](Runtime& runtime, Operation& operation) {                           \
-          operation.signature = mix(reinterpret_cast<std::uintptr_t>(exec), 2); \
-          runtime.graph_launch_waits(operation);                                \
-        },                                                                      \
-        [&] { return call(real().NAME, exec, stream); });                       \
+namespace {
+
+template <class Call>
+CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, Call pass) {
+  return operate(
+      stream, per_thread,
+      [&](Runtime& runtime, Operation& operation) {
+        operation.signature = mix(reinterpret_cast<std::uintptr_t>(exec), 2);
+        operation.details.kind = OperationDetails::Kind::kGraph;
+        operation.details.graph = reinterpret_cast<std::uint64_t>(exec);
+        runtime.graph_launch_waits(operation);
+      },
+      pass);
+}
+
+}  // namespace
+
+#define TFERRY_GRAPH_LAUNCH(NAME, PER_THREAD)                                                       \
+  TFERRY_EXPORT CUresult NAME(CUgraphExec exec, CUstream stream) {                                  \
+    return launch_graph(exec, stream, PER_THREAD, [&] { return call(real().NAME, exec, stream); }); \
   }
 TFERRY_GRAPH_LAUNCH(cuGraphLaunch, false)
 TFERRY_GRAPH_LAUNCH(cuGraphLaunch_ptsz, true)

@@ -8,53 +8,62 @@ using namespace tferry::runtime;
 namespace {
 
 template <class Call>
-CUresult set(CUdeviceptr dst, std::size_t count, CUstream stream, bool per_thread, Call pass) {
+CUresult set(CUdeviceptr dst, std::size_t count, std::size_t width, std::uint32_t value, CUstream stream,
+             bool per_thread, Call pass) {
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
         operation.signature = static_cast<std::uint32_t>((count ^ 0x5E7) * 0x9E3779B97F4A7C15ULL >> 32);
-        runtime.name(operation, dst);
+        const auto size = static_cast<std::int64_t>(count * width);
+        operation.details.kind = OperationDetails::Kind::kSet;
+        operation.details.destination = dst;
+        operation.details.bytes = size;
+        operation.details.value = value;
+        runtime.name(operation, dst, tferry::trace::AccessKind::kWrite, size);
       },
       pass);
 }
 
 }  // namespace
 
-#define TFERRY_SET(NAME, SUFFIX, TYPE)                                                                   \
-  TFERRY_EXPORT CUresult NAME(CUdeviceptr dst, TYPE value, std::size_t count) {                          \
-    return set(dst, count, nullptr, false, [&] { return call(real().NAME, dst, value, count); });        \
-  }                                                                                                      \
-  TFERRY_EXPORT CUresult NAME##SUFFIX(CUdeviceptr dst, TYPE value, std::size_t count) {                  \
-    return set(dst, count, nullptr, true, [&] { return call(real().NAME##SUFFIX, dst, value, count); }); \
+#define TFERRY_SET(NAME, SUFFIX, TYPE)                                                  \
+  TFERRY_EXPORT CUresult NAME(CUdeviceptr dst, TYPE value, std::size_t count) {         \
+    return set(dst, count, sizeof(TYPE), value, nullptr, false,                         \
+               [&] { return call(real().NAME, dst, value, count); });                   \
+  }                                                                                     \
+  TFERRY_EXPORT CUresult NAME##SUFFIX(CUdeviceptr dst, TYPE value, std::size_t count) { \
+    return set(dst, count, sizeof(TYPE), value, nullptr, true,                          \
+               [&] { return call(real().NAME##SUFFIX, dst, value, count); });           \
   }
-#define TFERRY_SET_ASYNC(NAME, TYPE)                                                                     \
-  TFERRY_EXPORT CUresult NAME(CUdeviceptr dst, TYPE value, std::size_t count, CUstream stream) {         \
-    return set(dst, count, stream, false, [&] { return call(real().NAME, dst, value, count, stream); }); \
-  }                                                                                                      \
-  TFERRY_EXPORT CUresult NAME##_ptsz(CUdeviceptr dst, TYPE value, std::size_t count, CUstream stream) {  \
-    return set(dst, count, stream, true,                                                                 \
-               [&] { return call(real().NAME##_ptsz, dst, value, count, stream); });                     \
+#define TFERRY_SET_ASYNC(NAME, TYPE)                                                                    \
+  TFERRY_EXPORT CUresult NAME(CUdeviceptr dst, TYPE value, std::size_t count, CUstream stream) {        \
+    return set(dst, count, sizeof(TYPE), value, stream, false,                                          \
+               [&] { return call(real().NAME, dst, value, count, stream); });                           \
+  }                                                                                                     \
+  TFERRY_EXPORT CUresult NAME##_ptsz(CUdeviceptr dst, TYPE value, std::size_t count, CUstream stream) { \
+    return set(dst, count, sizeof(TYPE), value, stream, true,                                           \
+               [&] { return call(real().NAME##_ptsz, dst, value, count, stream); });                    \
   }
 #define TFERRY_SET_2D(NAME, SUFFIX, TYPE)                                                                \
   TFERRY_EXPORT CUresult NAME(CUdeviceptr dst, std::size_t pitch, TYPE value, std::size_t width,         \
                               std::size_t height) {                                                      \
-    return set(dst, width * height, nullptr, false,                                                      \
+    return set(dst, width * height, sizeof(TYPE), value, nullptr, false,                                 \
                [&] { return call(real().NAME, dst, pitch, value, width, height); });                     \
   }                                                                                                      \
   TFERRY_EXPORT CUresult NAME##SUFFIX(CUdeviceptr dst, std::size_t pitch, TYPE value, std::size_t width, \
                                       std::size_t height) {                                              \
-    return set(dst, width * height, nullptr, true,                                                       \
+    return set(dst, width * height, sizeof(TYPE), value, nullptr, true,                                  \
                [&] { return call(real().NAME##SUFFIX, dst, pitch, value, width, height); });             \
   }
 #define TFERRY_SET_2D_ASYNC(NAME, TYPE)                                                                 \
   TFERRY_EXPORT CUresult NAME(CUdeviceptr dst, std::size_t pitch, TYPE value, std::size_t width,        \
                               std::size_t height, CUstream stream) {                                    \
-    return set(dst, width * height, stream, false,                                                      \
+    return set(dst, width * height, sizeof(TYPE), value, stream, false,                                 \
                [&] { return call(real().NAME, dst, pitch, value, width, height, stream); });            \
   }                                                                                                     \
   TFERRY_EXPORT CUresult NAME##_ptsz(CUdeviceptr dst, std::size_t pitch, TYPE value, std::size_t width, \
                                      std::size_t height, CUstream stream) {                             \
-    return set(dst, width * height, stream, true,                                                       \
+    return set(dst, width * height, sizeof(TYPE), value, stream, true,                                  \
                [&] { return call(real().NAME##_ptsz, dst, pitch, value, width, height, stream); });     \
   }
 

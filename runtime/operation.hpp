@@ -2,6 +2,7 @@
 
 #include "runtime/block.hpp"
 #include "runtime/moment.hpp"
+#include "runtime/recorder.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +22,11 @@ struct Operation {
   std::int64_t fetched = 0;    ///< bytes
   std::int64_t parked = 0;     ///< bytes sent out to make room
 
+  bool recording = false;  ///< `details` is wanted
+  OperationDetails details;
+
   void reset() {
+    if (recording) details.reset();
     blocks.clear();
     capturing = is_launch = waited = impossible = false;
     signature = 0;

@@ -185,6 +185,11 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
           return false;
         }
         count(counters_.evictions);
+        if (recorder_ != nullptr) {
+          recorder_->transfer(trace::TransferKind::kPark, block, pieces[first],
+                              static_cast<std::int64_t>(run * size), size, out_handle_, copies_out_);
+        }
+        ++copies_out_;
         return true;
       });
   const Moment moment = streams_.stamp(out_);
@@ -238,6 +243,11 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
           return false;
         }
         count(counters_.fetches);
+        if (recorder_ != nullptr) {
+          recorder_->transfer(trace::TransferKind::kFetch, block, pieces[first],
+                              static_cast<std::int64_t>(run * size), size, in_handle_, copies_in_);
+        }
+        ++copies_in_;
         return true;
       });
   const Moment moment = streams_.stamp(in_);
@@ -289,8 +299,8 @@ void DeviceMemory::look_for_hidden_pointers() {
   const std::int64_t begin = StatusPage::now_ns();
   Moments tails;
   streams_.add_tails(tails);
-  streams_.wait(in_, tails);
-  streams_.wait(in_, streams_.tail(out_));
+  tails.add(streams_.tail(in_));
+  streams_.wait(scan_stream_, tails);
   std::vector<PointerScan::Region> regions;
   for (ChunkId id = 0; id < pool_->end(); ++id) {
     const Chunk& chunk = (*pool_)[id];
@@ -303,7 +313,7 @@ void DeviceMemory::look_for_hidden_pointers() {
     }
   }
   const auto hits =
-      scan_->find_pages(regions, {store_->begin(), store_->high_water()}, chunk_size(), in_handle_);
+      scan_->find_pages(regions, {store_->begin(), store_->high_water()}, chunk_size(), scan_handle_);
   for (const CUdeviceptr page : hits.pages) {
     Block* block = find_gated(page);
     if (block != nullptr && (block->movable() || block->resident_reason == ResidentReason::kNeverNamed)) {

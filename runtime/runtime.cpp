@@ -70,7 +70,12 @@ Runtime* Runtime::active() {
 }
 
 Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& status)
-    : driver_(driver), config_(config), status_(status), streams_(driver) {}
+    : driver_(driver), config_(config), status_(status), streams_(driver) {
+  if (!config_.record) return;
+  std::string error;
+  recorder_ = Recorder::open(config_.run_directory, error);
+  if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
+}
 
 DeviceMemory* Runtime::current_device(bool create) {
   CUdevice device = 0;
@@ -82,8 +87,9 @@ DeviceMemory* Runtime::current_device(bool create) {
   if (devices_[index] || refused_[index] || !create) return devices_[index].get();
   int count = 1;
   driver_.cuDeviceGetCount(&count);
-  auto memory = std::make_unique<DeviceMemory>(DeviceMemory::Environment{driver_, config_, status_, streams_},
-                                               static_cast<int>(device), device, context);
+  auto memory = std::make_unique<DeviceMemory>(
+      DeviceMemory::Environment{driver_, config_, status_, streams_, recorder_.get()},
+      static_cast<int>(device), device, context);
   if (!memory->open(space_, std::min(count, trace::kMaxDevices))) {
     refused_[index] = true;
     status_.say(0, "GPU %d: virtual memory management is not to be had; its memory is left to the driver",
@@ -123,6 +129,23 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* strea
     memory->keep_resident_address(address, trace::ResidentReason::kCaptured);
   }
   return memory->free(address, after) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void Runtime::note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind,
+                          std::int64_t bytes) {
+  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
+  const auto view = memory ? memory->view(address) : std::nullopt;
+  if (!view) return;
+  for (const trace::AccessEntry& known : operation.details.accesses) {
+    if (known.allocation == view->buffer_id && known.kind == kind) return;
+  }
+  trace::AccessEntry entry;
+  entry.allocation = view->buffer_id;
+  entry.offset = static_cast<std::int64_t>(address - view->address);
+  entry.bytes = bytes;
+  entry.kind = kind;
+  entry.known_by = operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall;
+  operation.details.accesses.push_back(entry);
 }
 
 CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lock) {
@@ -186,6 +209,11 @@ void Runtime::end(Operation& operation, bool submitted) {
   count(counters.operations);
   if (operation.waited) count(counters.gated_operations);
   status_.log_operation(device, operation.signature, operation.waited, operation.fetched, operation.parked);
+  if (operation.recording && submitted) {
+    const Sequence sequence = stamp != nullptr ? moment.sequence - 1 : 0;
+    recorder_->operation(operation.details, streams_.handle(operation.stream), sequence, device,
+                         operation.capturing, operation.fetched, operation.parked);
+  }
   if (waiting_ > 0) pins_dropped_.notify_all();
 }
 

@@ -48,9 +48,11 @@ class Runtime {
   void end(Operation& operation, bool submitted);
 
   /// Adds the block behind an address, if it is one of ours that needs gating.
-  void name(Operation& operation, CUdeviceptr address) {
+  void name(Operation& operation, CUdeviceptr address, trace::AccessKind kind = trace::AccessKind::kMayTouch,
+            std::int64_t bytes = 0) {
     if (!space_.contains(address)) return;
     if (Block* block = gated(address)) operation.add(block);
+    if (operation.recording) note_access(operation, address, kind, bytes);
   }
   /// Words of host memory about to be copied to the device: what they point to can be reached unseen.
   void scan_host_words(const void* source, std::size_t bytes);
@@ -101,6 +103,7 @@ class Runtime {
     const auto& memory = devices_[static_cast<std::size_t>(device)];
     return memory ? memory->find_gated(address) : nullptr;
   }
+  void note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes);
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
   void stop_moving(Operation& operation, const char* why);
   void maybe_release_captured();
@@ -113,6 +116,7 @@ class Runtime {
   int in_flight_ = 0;
   int waiting_ = 0;
   StreamTable streams_;
+  std::unique_ptr<Recorder> recorder_;
   AddressSpace space_;
   std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
   std::array<bool, trace::kMaxDevices> refused_{};
@@ -125,7 +129,9 @@ template <class Collect>
 CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, Collect collect) {
   std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
+  operation.recording = recorder_ != nullptr;
   operation.reset();
+  if (operation.recording) operation.details.begin_ns = StatusPage::now_ns();
   operation.stream = streams_.find(stream, per_thread);
   if (g_capturing.load(std::memory_order_relaxed) > 0) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -137,6 +143,7 @@ CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, 
   collect(operation);
   const CUresult result = acquire(operation, lock);
   if (result == CUDA_SUCCESS) ++in_flight_;
+  if (operation.recording) operation.details.ready_ns = StatusPage::now_ns();
   return result;
 }
 

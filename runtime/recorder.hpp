@@ -1,0 +1,76 @@
+#pragma once
+
+#include "cuda/function_info.hpp"
+#include "runtime/block.hpp"
+#include "runtime/moment.hpp"
+#include "trace/records.hpp"
+#include "trace/spool_writer.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tferry::runtime {
+
+/// What the hooks tell the recorder of one operation, beside what it names.
+struct OperationDetails {
+  enum class Kind : std::uint8_t { kOther, kLaunch, kCopy, kSet, kGraph };
+  Kind kind = Kind::kOther;
+  const cuda::FunctionInfo* function = nullptr;
+  trace::Dim3 grid, block;
+  std::uint32_t shared_bytes = 0;
+  CUdeviceptr destination = 0;
+  CUdeviceptr source = 0;
+  std::int64_t bytes = 0;
+  trace::CopyKind copy = trace::CopyKind::kUnknown;
+  bool asynchronous = false;
+  std::uint32_t value = 0;
+  std::uint64_t graph = 0;
+  std::int64_t begin_ns = 0;  ///< the call came in
+  std::int64_t ready_ns = 0;  ///< it was passed on to the driver
+  std::vector<trace::AccessEntry> accesses;
+
+  void reset() {
+    auto kept = std::move(accesses);
+    *this = {};
+    accesses = std::move(kept);
+    accesses.clear();
+  }
+};
+
+/// Writes what the program asked for, and what the runtime moved, to `spool.PID.runtime.N`
+/// (trace/spool_writer.hpp). Under the runtime's lock; appending neither allocates nor waits.
+class Recorder {
+ public:
+  /// Null, with a reason, when the spool cannot be opened: the job goes on unrecorded.
+  static std::unique_ptr<Recorder> open(const std::string& directory, std::string& error);
+
+  void device(const cuda::Driver& driver, int ordinal, std::int64_t memory_bytes);
+  void own_stream(CUstream stream, int ordinal);
+  void allocation(std::uint64_t id, CUdeviceptr address, std::size_t bytes, std::size_t reserved, int device,
+                  bool stream_ordered, bool movable, bool captured);
+  void free(std::uint64_t id);
+  /// The operation was submitted as number `sequence` (from 0) of its stream.
+  void operation(const OperationDetails& details, CUstream stream, Sequence sequence, int device,
+                 bool captured, std::int64_t fetched, std::int64_t parked);
+  /// The number that the operation being acquired will have.
+  std::uint64_t next_operation() const { return operations_ + 1; }
+  void transfer(trace::TransferKind kind, const Block& block, std::uint32_t first_piece, std::int64_t bytes,
+                std::size_t chunk_size, CUstream stream, std::uint64_t sequence);
+
+  static std::uint64_t handle_of(CUstream stream) {
+    return stream == CU_STREAM_LEGACY ? 0 : reinterpret_cast<std::uint64_t>(stream);
+  }
+
+ private:
+  explicit Recorder(std::unique_ptr<trace::SpoolWriter> spool) : spool_(std::move(spool)) {}
+  trace::StringId name_of(const cuda::FunctionInfo* function);
+
+  std::unique_ptr<trace::SpoolWriter> spool_;
+  std::unordered_map<const cuda::FunctionInfo*, trace::StringId> names_;
+  std::uint64_t operations_ = 0;
+};
+
+}  // namespace tferry::runtime
