@@ -38,7 +38,6 @@ class Engine final : public Mover {
 
   Simulation run() {
     result_.stalls_ns.assign(count_, 0);
-    host_ready_ = static_cast<double>(workload_.operations[0].host_ns);
     while (running_ < end_) {
       while (launch() | issue_in() | issue_out() | start_operation()) {
       }
@@ -107,8 +106,7 @@ class Engine final : public Mover {
   }
 
   bool launch() {
-    if (launched_ >= end_ || now_ < host_ready_ || launched_ >= running_ + run_ahead_ + (busy_ ? 1 : 0))
-      return false;
+    if (launched_ >= end_ || launched_ >= running_ + run_ahead_ + (busy_ ? 1 : 0)) return false;
     if (!acquiring_ && !begin_acquiring()) return false;
     std::int64_t lacking = 0;
     bool settled = true;
@@ -136,7 +134,6 @@ class Engine final : public Mover {
     if (lacking > 0 || !settled || !fetching_.empty()) return false;
     acquiring_ = false;
     ++launched_;
-    host_ready_ = now_ + static_cast<double>(workload_.operations[launched_ % count_].host_ns);
     return true;
   }
 
@@ -246,7 +243,7 @@ class Engine final : public Mover {
   }
 
   bool start_operation() {
-    if (busy_ || running_ >= launched_) return false;
+    if (busy_ || running_ >= launched_ || now_ < gap_ends_) return false;
     for (const Use& use : uses_at(running_)) {
       if (memory_[use.tensor].present < memory_[use.tensor].size) return false;
       if (use.writes && link_.busy(Link::kOut) && out_flight_.tensor == use.tensor) return false;
@@ -256,8 +253,8 @@ class Engine final : public Mover {
     }
     busy_ = true;
     result_.starts_ns.push_back(now_);
-    result_.stalls_ns[running_ % count_] = now_ - idle_since_;
-    stalls_.push_back(now_ - idle_since_);
+    result_.stalls_ns[running_ % count_] = now_ - std::max(idle_since_, gap_ends_);
+    stalls_.push_back(now_ - std::max(idle_since_, gap_ends_));
     finishes_ = now_ + static_cast<double>(workload_.operations[running_ % count_].duration_ns);
     return true;
   }
@@ -278,17 +275,18 @@ class Engine final : public Mover {
     }
     policy_.finished(running_, *this);
     ++running_;
+    gap_ends_ = now_ + static_cast<double>(workload_.operations[running_ % count_].gap_ns);
   }
 
   void step() {
     ++result_.events;
-    const double host = launched_ < end_ && host_ready_ > now_ ? host_ready_ - now_ : kNever;
+    const double gap = gap_ends_ > now_ ? gap_ends_ - now_ : kNever;
     const double compute = busy_ ? finishes_ - now_ : kNever;
-    const double time = std::min({host, compute, link_.time_left(Link::kIn), link_.time_left(Link::kOut)});
+    const double time = std::min({gap, compute, link_.time_left(Link::kIn), link_.time_left(Link::kOut)});
     if (time == kNever) throw std::logic_error("the simulation cannot go on: a policy makes no room");
     bool ended[2];
     link_.advance(time, ended);
-    now_ = time == host ? host_ready_ : time == compute ? finishes_ : now_ + time;
+    now_ = time == gap ? gap_ends_ : time == compute ? finishes_ : now_ + time;
     if (ended[Link::kIn]) {
       memory_[in_flight_.tensor].present += in_flight_.bytes;
       moved_.push_back({running_, in_flight_.bytes, 0});
@@ -348,7 +346,7 @@ class Engine final : public Mover {
   std::vector<std::vector<bool>> needed_after_;
 
   double now_ = 0;
-  double host_ready_ = 0;
+  double gap_ends_ = 0;  ///< when the idle time before the next operation is over
   double finishes_ = kNever;
   double idle_since_ = 0;
   std::uint64_t launched_ = 0;  ///< position that the launching thread is at

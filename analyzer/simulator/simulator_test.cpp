@@ -63,12 +63,14 @@ TEST(Simulator, ChangedContentsGoOutPieceByPieceWhileOthersComeIn) {
   EXPECT_DOUBLE_EQ(result.time_ns, 2 * (500 + 10 + 9 * 12.5 + 10));
 }
 
-TEST(Simulator, SlowLaunchesBoundTheTime) {
+TEST(Simulator, GapsOfTheProgramRemain) {
   Workload workload = taking_turns(500, false);
-  workload.budget = 2000;
-  workload.operations[1].host_ns = 1300;
+  workload.operations[1].gap_ns = 30;
   OnDemandPolicy policy(workload);
-  EXPECT_DOUBLE_EQ(simulate(workload, policy, kPlain).time_ns, 1300);
+  EXPECT_DOUBLE_EQ(simulate(workload, policy, kPlain).time_ns, 2 * (500 + 100)) << "the fetch takes longer";
+  workload.budget = 2000;
+  OnDemandPolicy again(workload);
+  EXPECT_DOUBLE_EQ(simulate(workload, again, kPlain).time_ns, 500 + 30 + 500);
 }
 
 TEST(Simulator, IsDeterministic) {

@@ -102,11 +102,11 @@ LinkRates read_link(const Node& node) {
 }
 
 Operation read_operation(const Node& node, const std::unordered_map<std::string, std::uint32_t>& tensors) {
-  node.only({"name", "duration_ns", "host_ns", "accesses"});
+  node.only({"name", "duration_ns", "gap_ns", "accesses"});
   Operation operation;
   operation.name = node.at("name").text();
   operation.duration_ns = node.at("duration_ns").integer(kMaxNanoseconds);
-  if (node.has("host_ns")) operation.host_ns = node.at("host_ns").integer(kMaxNanoseconds);
+  if (node.has("gap_ns")) operation.gap_ns = node.at("gap_ns").integer(kMaxNanoseconds);
   for (const Node& access : node.at("accesses").items()) {
     access.only({"tensor", "kind"});
     const Node reference = access.at("tensor");
@@ -180,7 +180,7 @@ std::string to_json(const Workload& workload) {
       accesses.push_back({{"tensor", workload.tensors[access.tensor].name}, {"kind", name_of(access.kind)}});
     }
     Json entry = {{"name", operation.name}, {"duration_ns", operation.duration_ns}};
-    if (operation.host_ns != 0) entry["host_ns"] = operation.host_ns;
+    if (operation.gap_ns != 0) entry["gap_ns"] = operation.gap_ns;
     entry["accesses"] = std::move(accesses);
     document["operations"].push_back(std::move(entry));
   }

@@ -16,7 +16,7 @@ const std::string kGood = R"({
   "tensors": [{"name": "w", "size": 100}, {"name": "a", "size": 40, "birth": 0, "death": 1}],
   "operations": [
     {"name": "f", "duration_ns": 10, "accesses": [{"tensor": "w", "kind": "read"}, {"tensor": "a", "kind": "overwrite"}]},
-    {"name": "b", "duration_ns": 20, "host_ns": 3, "accesses": [{"tensor": "a", "kind": "may-touch"}]}]})";
+    {"name": "b", "duration_ns": 20, "gap_ns": 3, "accesses": [{"tensor": "a", "kind": "may-touch"}]}]})";
 
 std::string with(const std::string& from, const std::string& to) {
   std::string text = kGood;
@@ -37,7 +37,7 @@ std::string error_of(const std::string& text) {
 TEST(WorkloadJson, ReadsWhatThePageSays) {
   const Workload workload = workload_from_json(kGood);
   EXPECT_EQ(workload.operations.size(), 2u);
-  EXPECT_EQ(workload.operations[1].host_ns, 3);
+  EXPECT_EQ(workload.operations[1].gap_ns, 3);
   EXPECT_EQ(workload.operations[0].accesses[1], (Access{1, AccessKind::kOverwrite}));
   EXPECT_TRUE(workload.tensors[0].persistent);
   EXPECT_EQ(workload.tensors[1].death, 1u);

@@ -69,7 +69,7 @@ void check_operations(const Workload& workload) {
       }
     };
     time("duration_ns", operation.duration_ns);
-    time("host_ns", operation.host_ns);
+    time("gap_ns", operation.gap_ns);
     for (std::size_t k = 0; k < operation.accesses.size(); ++k) {
       const std::uint32_t index = operation.accesses[k].tensor;
       const std::string place = fmt::format("operations[{}].accesses[{}].tensor", i, k);

@@ -24,8 +24,10 @@ struct Access {
 struct Operation {
   std::string name;
   std::int64_t duration_ns =
-      0;                     ///< on the GPU, all tensors resident; the smallest over the recorded iterations
-  std::int64_t host_ns = 0;  ///< what the launching thread spends before it launches this one
+      0;  ///< on the GPU, all tensors resident; the smallest over the recorded iterations
+  /// For how long the GPU idles before it though everything is there: launch gaps, waits of the program. Part
+  /// of an iteration's time, not of the bound.
+  std::int64_t gap_ns = 0;
   std::vector<Access> accesses;
   bool operator==(const Operation&) const = default;
 };
