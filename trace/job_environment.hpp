@@ -12,11 +12,15 @@ inline constexpr const char* kHostBudget =
     "TFERRY_HOST_BUDGET";                                  ///< BYTES; unset: what the control group allows
 inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card
 inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
-inline constexpr const char* kRecord = "TFERRY_RECORD";  ///< 1: the runtime writes what the hooks see to a spool
-inline constexpr const char* kOff = "TFERRY_OFF";          ///< 1: every hook passes through
-inline constexpr const char* kChunkSize = "TFERRY_CHUNK";  ///< BYTES of one device handle, a power of two
+inline constexpr const char* kRecord =
+    "TFERRY_RECORD";                               ///< 1: the runtime writes what the hooks see to a spool
+inline constexpr const char* kOff = "TFERRY_OFF";  ///< 1: every hook passes through
+inline constexpr const char* kChunkSize = "TFERRY_CHUNK";      ///< BYTES of one device handle, a power of two
 inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";  ///< BYTES from which an allocation can move
 inline constexpr const char* kDriverPath = "TFERRY_DRIVER";  ///< file name of the CUDA driver to open (tests)
-inline constexpr const char* kLog = "TFERRY_LOG";            ///< 0 errors, 1 notices (default), 2 details
+inline constexpr const char* kCollect =
+    "TFERRY_COLLECT";  ///< kinds to record: kernel,memcpy,memset,sync,marker,overhead (default), um
+inline constexpr const char* kSpoolLimit = "TFERRY_SPOOL_LIMIT";  ///< BYTES at which a spool stops
+inline constexpr const char* kLog = "TFERRY_LOG";  ///< 0 errors, 1 notices (default), 2 details
 
 }  // namespace tferry::trace::environment

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "trace/records.hpp"
+#include "trace/spool_writer.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tferry::collector {
+
+/// Who this process is. Ranks by the variables that launchers set (torchrun, Open MPI, MPICH and Intel MPI,
+/// Slurm); -1 where none is set or what is set is no number.
+struct Rank {
+  int rank = -1, local_rank = -1, world_size = -1;
+  static Rank from_environment();
+};
+
+/// The arguments as one line, with what looks like a secret replaced by "***": values of options and
+/// assignments named like a key, token or password, credentials in URLs, and well-known token forms.
+/// Arguments with blanks are quoted; at most 4 KiB.
+std::string masked_command(const std::vector<std::string>& arguments);
+
+/// The arguments of this process, from /proc.
+std::vector<std::string> command_arguments();
+
+/// The record with all of it.
+trace::ProcessRecord process_record(trace::SpoolWriter& spool, int driver_version);
+
+}  // namespace tferry::collector
