@@ -1,0 +1,271 @@
+#include "analyzer/tensors/tensors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace tferry::analyzer {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+std::uint32_t index(std::size_t i) { return static_cast<std::uint32_t>(i); }
+
+/// The use that demands more of the two: contents are kept, and brought in, if either wants it.
+AccessKind stricter(AccessKind a, AccessKind b) { return a == b ? a : AccessKind::kUpdate; }
+
+class Reader {
+ public:
+  Reader(const Recording& recording, const Iterations& iterations)
+      : recording_(recording), spans_(iterations.spans) {
+    choose_regular();
+  }
+
+  RecordedIteration read() {
+    result_.workload.source = "recorded";
+    read_times();
+    match_allocations();
+    read_lives();
+    read_accesses();
+    fill_workload();
+    return std::move(result_);
+  }
+
+ private:
+  std::size_t length() const { return spans_[result_.regular.front()].size(); }
+
+  void choose_regular() {
+    std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> by_sequence;
+    for (std::size_t i = 0; i < spans_.size(); ++i) {
+      std::vector<std::uint32_t> sequence;
+      for (std::size_t at = spans_[i].begin; at < spans_[i].end; ++at) {
+        sequence.push_back(recording_.operations[at].signature);
+      }
+      by_sequence[std::move(sequence)].push_back(index(i));
+    }
+    for (auto& [sequence, members] : by_sequence) {
+      if (members.size() > result_.regular.size()) result_.regular = members;
+    }
+  }
+
+  /// Durations without overlap and idle times of one iteration, in positions.
+  void read_times() {
+    std::vector<std::int64_t> durations(length(), std::numeric_limits<std::int64_t>::max());
+    std::vector<std::int64_t> idle = durations;
+    for (const std::uint32_t i : result_.regular) {
+      std::optional<std::int64_t> busy_until;
+      if (spans_[i].begin > 0) busy_until = recording_.operations[spans_[i].begin - 1].end_ns;
+      for (std::size_t k = 0; k < length(); ++k) {
+        const RecordedOperation& operation = recording_.operations[spans_[i].begin + k];
+        if (!operation.start_ns || !operation.end_ns || *operation.end_ns < *operation.start_ns) continue;
+        const std::int64_t from =
+            busy_until ? std::max(*operation.start_ns, *busy_until) : *operation.start_ns;
+        durations[k] = std::min(durations[k], std::max<std::int64_t>(0, *operation.end_ns - from));
+        idle[k] = std::min(idle[k], busy_until ? from - *busy_until : 0);
+        busy_until = busy_until ? std::max(*busy_until, *operation.end_ns) : *operation.end_ns;
+      }
+    }
+    for (std::size_t k = 0; k < length(); ++k) {
+      const RecordedOperation& model = recording_.operations[spans_[result_.regular.front()].begin + k];
+      Operation operation{model.name, durations[k], idle[k], {}};
+      if (durations[k] == std::numeric_limits<std::int64_t>::max()) {
+        operation.duration_ns = operation.gap_ns = 0;
+        ++result_.untimed_operations;
+      }
+      result_.workload.operations.push_back(std::move(operation));
+    }
+    std::vector<double> times;
+    for (const std::uint32_t i : result_.regular) {
+      if (spans_[i].end >= recording_.operations.size()) continue;
+      const auto& first = recording_.operations[spans_[i].begin].start_ns;
+      const auto& next = recording_.operations[spans_[i].end].start_ns;
+      if (first && next && *next > *first) times.push_back(static_cast<double>(*next - *first));
+    }
+    std::sort(times.begin(), times.end());
+    if (!times.empty()) result_.iteration_ns = times[times.size() / 2];
+  }
+
+  /// Index of the first operation called at or after a time.
+  std::size_t operation_at(std::int64_t time_ns) const {
+    return static_cast<std::size_t>(
+        std::lower_bound(recording_.operations.begin(), recording_.operations.end(), time_ns,
+                         [](const RecordedOperation& o, std::int64_t time) { return o.call_ns < time; }) -
+        recording_.operations.begin());
+  }
+
+  void match_allocations() {
+    tensor_of_.assign(recording_.allocations.size(), kNone);
+    born_.resize(recording_.allocations.size());
+    dies_.resize(recording_.allocations.size());
+    const std::size_t begin = spans_[result_.regular.front()].begin;
+    const std::size_t end = spans_[result_.regular.back()].end;
+    std::vector<std::uint32_t> iteration_of(recording_.operations.size() + 1, kNone);
+    for (const std::uint32_t i : result_.regular) {
+      for (std::size_t at = spans_[i].begin; at < spans_[i].end; ++at) iteration_of[at] = i;
+    }
+    std::map<std::tuple<std::int64_t, std::uint32_t>, std::uint32_t> known;  // size and k-th of it
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> seen;    // iteration and size
+    for (std::size_t a = 0; a < recording_.allocations.size(); ++a) {
+      const RecordedAllocation& allocation = recording_.allocations[a];
+      if (allocation.bytes <= 0) continue;
+      born_[a] = operation_at(allocation.alloc_ns);
+      dies_[a] = allocation.free_ns ? operation_at(*allocation.free_ns) : recording_.operations.size();
+      if (born_[a] >= end || dies_[a] <= begin) continue;
+      const bool old = born_[a] < begin;
+      if (old && dies_[a] < end) continue;  // left over from before
+      const bool lasting = !allocation.free_ns && dies_[a] - born_[a] > 2 * length();
+      if (old || lasting) {
+        add(index(a), true, kNone);
+        continue;
+      }
+      const std::uint32_t iteration = iteration_of[born_[a]];
+      if (iteration == kNone) continue;
+      const std::uint32_t k = seen[{iteration, allocation.bytes}]++;
+      const auto [place, fresh] = known.try_emplace({allocation.bytes, k}, index(result_.tensors.size()));
+      if (fresh) {
+        add(index(a), false, iteration);
+      } else {
+        tensor_of_[a] = place->second;
+        result_.tensors[place->second].allocations.push_back(index(a));
+        result_.tensors[place->second].iterations.push_back(iteration);
+      }
+    }
+    drop_sporadic();
+  }
+
+  /// Tensors of less than half of the iterations are no part of the typical one.
+  void drop_sporadic() {
+    std::vector<std::uint32_t> renumbered(result_.tensors.size(), kNone);
+    std::size_t kept = 0;
+    for (std::size_t t = 0; t < result_.tensors.size(); ++t) {
+      MatchedTensor& matched = result_.tensors[t];
+      if (!matched.tensor.persistent && 2 * matched.allocations.size() < result_.regular.size()) {
+        result_.sporadic_allocations += static_cast<std::int64_t>(matched.allocations.size());
+        continue;
+      }
+      renumbered[t] = index(kept);
+      if (kept != t) result_.tensors[kept] = std::move(matched);
+      ++kept;
+    }
+    result_.tensors.resize(kept);
+    for (std::uint32_t& tensor : tensor_of_) {
+      if (tensor != kNone) tensor = renumbered[tensor];
+    }
+  }
+
+  void add(std::uint32_t allocation, bool persistent, std::uint32_t iteration) {
+    const RecordedAllocation& model = recording_.allocations[allocation];
+    MatchedTensor matched;
+    matched.tensor.size = model.bytes;
+    matched.tensor.persistent = persistent;
+    matched.allocations.push_back(allocation);
+    if (!persistent) matched.iterations.push_back(iteration);
+    matched.movable = model.movable;
+    tensor_of_[allocation] = index(result_.tensors.size());
+    result_.tensors.push_back(std::move(matched));
+  }
+
+  /// Birth and age in operations as most of the instances have them; an instance alive at the end of the
+  /// recording counts only where there is no other. Instances born elsewhere are other tensors in disguise
+  /// and are left out.
+  void read_lives() {
+    for (MatchedTensor& matched : result_.tensors) {
+      if (matched.tensor.persistent) continue;
+      std::map<std::pair<std::size_t, std::size_t>, int> lives;
+      for (std::size_t k = 0; k < matched.allocations.size(); ++k) {
+        const std::uint32_t a = matched.allocations[k];
+        const bool cut_off = dies_[a] >= recording_.operations.size();
+        lives[{born_[a] - spans_[matched.iterations[k]].begin, age(a)}] += cut_off ? 1 : 1'000;
+        matched.movable = matched.movable && recording_.allocations[a].movable;
+      }
+      const auto common = std::max_element(lives.begin(), lives.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      const auto [birth, common_age] = common->first;
+      for (std::size_t k = 0; k < matched.allocations.size(); ++k) {
+        const std::uint32_t a = matched.allocations[k];
+        if (born_[a] - spans_[matched.iterations[k]].begin == birth) continue;
+        tensor_of_[a] = kNone;
+        ++result_.sporadic_allocations;
+      }
+      matched.tensor.birth = index(birth);
+      matched.tensor.death = index((birth + common_age) % length());
+      if (common_age >= length()) {
+        ++result_.long_lives;
+        matched.tensor.persistent = true;
+        matched.tensor.size *= static_cast<std::int64_t>(common_age / length() + 1);
+        matched.movable = false;
+      }
+    }
+  }
+
+  /// Operations called between an allocation and its free, less one.
+  std::size_t age(std::uint32_t allocation) const {
+    return std::max(dies_[allocation], born_[allocation] + 1) - born_[allocation] - 1;
+  }
+
+  void read_accesses() {
+    std::vector<std::uint32_t> position_of(recording_.operations.size(), kNone);
+    for (const std::uint32_t i : result_.regular) {
+      for (std::size_t k = 0; k < length(); ++k) position_of[spans_[i].begin + k] = index(k);
+    }
+    for (const RecordedAccess& access : recording_.accesses) {
+      const std::uint32_t position = position_of[access.operation];
+      const std::uint32_t tensor = tensor_of_[access.allocation];
+      if (position == kNone || tensor == kNone) continue;
+      if (!alive(result_.tensors[tensor].tensor, position)) continue;
+      const auto [place, fresh] = kinds_.try_emplace({position, tensor}, access.kind);
+      if (!fresh) place->second = stricter(place->second, access.kind);
+      result_.tensors[tensor].accesses += fresh;
+    }
+  }
+
+  static bool alive(const Tensor& tensor, std::uint32_t position) {
+    if (tensor.persistent) return true;
+    if (tensor.birth <= tensor.death) return tensor.birth <= position && position <= tensor.death;
+    return position >= tensor.birth || position <= tensor.death;
+  }
+
+  void fill_workload() {
+    Workload all;
+    all.operations.resize(length());
+    Workload fixed = all;
+    std::map<std::int64_t, int> named;
+    std::vector<std::uint32_t> place(result_.tensors.size(), kNone);
+    for (std::size_t t = 0; t < result_.tensors.size(); ++t) {
+      MatchedTensor& matched = result_.tensors[t];
+      matched.tensor.name = fmt::format("{} bytes #{}", matched.tensor.size, named[matched.tensor.size]++);
+      all.tensors.push_back(matched.tensor);
+      if (!matched.movable) {
+        fixed.tensors.push_back(matched.tensor);
+        continue;
+      }
+      place[t] = index(result_.workload.tensors.size());
+      result_.tensor.push_back(index(t));
+      result_.workload.tensors.push_back(matched.tensor);
+    }
+    result_.footprint_bytes = footprint(all);
+    result_.resident_bytes = footprint(fixed);
+    for (const auto& [key, kind] : kinds_) {
+      const auto [position, tensor] = key;
+      if (place[tensor] != kNone)
+        result_.workload.operations[position].accesses.push_back({place[tensor], kind});
+    }
+  }
+
+  const Recording& recording_;
+  const std::vector<IterationSpan>& spans_;
+  RecordedIteration result_;
+  std::vector<std::uint32_t> tensor_of_;  ///< by allocation
+  std::vector<std::size_t> born_, dies_;  ///< by allocation: the operation called next
+  std::map<std::pair<std::uint32_t, std::uint32_t>, AccessKind> kinds_;  ///< by position and tensor
+};
+
+}  // namespace
+
+RecordedIteration typical_iteration(const Recording& recording, const Iterations& iterations) {
+  return Reader(recording, iterations).read();
+}
+
+}  // namespace tferry::analyzer

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "analyzer/iterations/period.hpp"
+#include "analyzer/tensors/recording.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace tferry::analyzer {
+
+/// Allocations that are the same tensor in every iteration.
+struct MatchedTensor {
+  Tensor tensor;                           ///< life in positions of the typical iteration
+  std::vector<std::uint32_t> allocations;  ///< indices into the recording; one for a persistent tensor
+  std::vector<std::uint32_t> iterations;  ///< of each, the iteration that it was born in; empty if persistent
+  std::uint32_t accesses = 0;             ///< operations per iteration that name it
+  bool movable = false;
+};
+
+/// A recording reduced to its typical iteration.
+struct RecordedIteration {
+  std::vector<std::uint32_t>
+      regular;        ///< indices of the iterations with the most common sequence of operations
+  Workload workload;  ///< movable tensors only; budget and link are not set
+  std::vector<std::uint32_t> tensor;   ///< for each of the workload's tensors, its index in `tensors`
+  std::vector<MatchedTensor> tensors;  ///< all, movable or not, that live during a regular iteration
+  std::int64_t resident_bytes = 0;     ///< most bytes of tensors that cannot move, alive together
+  std::int64_t footprint_bytes = 0;    ///< most bytes of all tensors, alive together
+  double iteration_ns = 0;  ///< median time from one regular iteration's first operation to its successor's
+  std::int64_t untimed_operations = 0;  ///< of the typical iteration, for which no time is known
+  std::int64_t long_lives = 0;          ///< tensors that outlive the birth of their successor
+  std::int64_t sporadic_allocations =
+      0;  ///< made in too few iterations, or elsewhere in them, to be a tensor
+};
+
+/// Matches allocations across iterations and reads off what an iteration does. `iterations` is what
+/// find_iterations made of the recording's signatures.
+///
+/// - The typical iteration is the most common sequence of signatures; the others are left out. A duration is
+/// the
+///   smallest one at its position, less what overlaps operations before it; so is the idle time before it.
+/// - An allocation made in an iteration is the k-th of its size there, and that is what it is matched by: an
+/// extra
+///   allocation of another size shifts nothing. Allocations older than the regular iterations, and those that
+///   live for more than a period, are persistent.
+/// - What a tensor is used for is the union over the regular iterations; where they differ, the use that
+/// demands more.
+///
+/// Times that are missing or reversed count as no duration. Pure; any thread.
+RecordedIteration typical_iteration(const Recording& recording, const Iterations& iterations);
+
+}  // namespace tferry::analyzer
