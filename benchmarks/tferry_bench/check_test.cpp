@@ -117,6 +117,15 @@ TEST_F(FigureTree, AResultThatNoPageQuotesIsFound) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("run.same.json: is quoted neither")));
 }
 
+TEST_F(FigureTree, FindingsOfExperimentsClaimNothingAndNeedNoQuote) {
+  record_and_publish();
+  write("benchmarks/results/card.json", R"({"schema": "tferry.experiments/1", "experiments": {}})");
+  EXPECT_THAT(problems(), IsEmpty());
+  EXPECT_THAT(read().results, testing::SizeIs(2));
+  write("benchmarks/results/card.json", R"({"schema": "tferry.experiment/1"})");
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("card.json: schema is not tferry.result/1")));
+}
+
 TEST_F(FigureTree, DefectiveFilesAreProblemsAndNotTheEnd) {
   record_and_publish();
   write("benchmarks/results/run.step.json", "{\"schema\": ");
@@ -126,6 +135,16 @@ TEST_F(FigureTree, DefectiveFilesAreProblemsAndNotTheEnd) {
                                      HasSubstr("run.step has no usable file")}));
   write("benchmarks/targets.json", R"({"targets": [1]})");
   EXPECT_THAT(problems(), testing::Contains(HasSubstr("targets.json: ")));
+}
+
+TEST_F(FigureTree, FilesOfAnotherSchemaAreLeftAloneButNotThoseOfALaterVersion) {
+  record_and_publish();
+  write("benchmarks/results/experiments.json", R"({"schema": "tferry.experiments/1"})");
+  EXPECT_THAT(problems(), IsEmpty());
+  write("benchmarks/results/later.json", R"({"schema": "tferry.result/2"})");
+  write("benchmarks/results/none.json", R"({"claim": "x"})");
+  EXPECT_THAT(problems(),
+              ElementsAre(HasSubstr("later.json: schema is not"), HasSubstr("none.json: schema is not")));
 }
 
 TEST_F(FigureTree, DefectiveRawFilesAreRefusedWithTheEntry) {

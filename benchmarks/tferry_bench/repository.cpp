@@ -34,6 +34,13 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::string& ext
   return files;
 }
 
+/// Findings that claim nothing, such as tferry.experiments/1, may lie beside the results.
+bool holds_something_else(const Json& json) {
+  if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string()) return false;
+  const auto schema = json["schema"].get<std::string>();
+  return schema.rfind("tferry.", 0) == 0 && schema.rfind("tferry.result/", 0) != 0;
+}
+
 class Reader {
  public:
   explicit Reader(Repository& repository) : repository_(repository) {}
@@ -58,7 +65,9 @@ class Reader {
   void read_results() {
     for (const fs::path& file : files_below(repository_.results_folder(), ".json", false)) {
       guarded(file, [&] {
-        Result result(read_json(file));
+        const Json json = read_json(file);
+        if (json.is_object() && json.value("schema", Json()) == kExperimentsSchema) return;
+        Result result(json);
         if (file.filename() != file_name(result.claim())) {
           throw BadResult("holds the claim " + result.claim() + ", so its name must be " +
                           file_name(result.claim()));

@@ -17,9 +17,13 @@ struct WantedClaim {
   std::string origin;  ///< where it is asked for
 };
 
-/// What the figures of a source tree are made of: benchmarks/targets.json, benchmarks/results/*.json, and the
-/// pages README.md and docs/**/*.md. Reading never stops at a defective file: what is wrong with it goes into
-/// `problems`, one sentence each, beginning with the file's path below the root.
+/// Raw findings of experiments that decided a design; they lie beside the results and claim nothing.
+inline constexpr const char* kExperimentsSchema = "tferry.experiments/1";
+
+/// What the figures of a source tree are made of: benchmarks/targets.json, benchmarks/results/*.json but for
+/// experiments (kExperimentsSchema), and the pages README.md and docs/**/*.md. Reading never stops at a
+/// defective file: what is wrong with it goes into `problems`, one sentence each, beginning with the file's
+/// path below the root.
 struct Repository {
   std::filesystem::path root;
   std::vector<WantedClaim> targets;
