@@ -34,13 +34,6 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::string& ext
   return files;
 }
 
-/// Findings that claim nothing, such as tferry.experiments/1, may lie beside the results.
-bool holds_something_else(const Json& json) {
-  if (!json.is_object() || !json.contains("schema") || !json["schema"].is_string()) return false;
-  const auto schema = json["schema"].get<std::string>();
-  return schema.rfind("tferry.", 0) == 0 && schema.rfind("tferry.result/", 0) != 0;
-}
-
 class Reader {
  public:
   explicit Reader(Repository& repository) : repository_(repository) {}
