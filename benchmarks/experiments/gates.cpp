@@ -2,6 +2,7 @@
 // might. Loaded into Python; every function returns a CUresult, 0 for success.
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -20,7 +21,9 @@ enum class Mode : int {
   kValueSubmitted = 5,  // the copy and a write of the word are queued now
   kValueTwoAhead =
       6,  // a thread of ours queues copies and writes, at most two ahead; the launcher never waits
-  kHostValueDone = 7,  // a word in pinned host memory that has its value already
+  kHostValueDone = 7,       // a word in pinned host memory that has its value already
+  kEventSubmittedRoom = 8,  // as kEventSubmitted; the copy waits until the kRoom-th gate before was passed
+  kEventTwoAheadRoom = 9,   // as kEventTwoAhead, with the same wait for room
 };
 
 #define RETURN_IF_FAILED(call)                                                 \
@@ -32,6 +35,7 @@ class Gates {
  public:
   static constexpr unsigned kEvents = 256;
   static constexpr unsigned kAhead = 2;
+  static constexpr unsigned kRoom = 8;
 
   CUresult open(Mode mode, std::size_t bytes) {
     mode_ = mode;
@@ -45,7 +49,9 @@ class Gates {
     RETURN_IF_FAILED(cuMemHostAlloc(&host_word_, 4, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
     *static_cast<volatile std::uint32_t*>(host_word_) = 0;
     RETURN_IF_FAILED(cuMemHostGetDevicePointer(&host_word_on_device_, host_word_, 0));
-    for (auto& event : events_) RETURN_IF_FAILED(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    for (auto* events : {&events_, &passed_}) {
+      for (auto& event : *events) RETURN_IF_FAILED(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    }
     RETURN_IF_FAILED(queue_copy(0));
     RETURN_IF_FAILED(cuStreamSynchronize(copies_));
     if (mode == Mode::kValueTwoAhead) engine_ = std::thread([this] { run_engine(); });
@@ -65,6 +71,16 @@ class Gates {
         ++count_;
         RETURN_IF_FAILED(queue_copy(count_));
         return cuStreamWaitEvent(stream, events_[count_ % kEvents], 0);
+      case Mode::kEventTwoAheadRoom:
+        if (count_ >= kAhead) RETURN_IF_FAILED(cuEventSynchronize(events_[(count_ + 1 - kAhead) % kEvents]));
+        [[fallthrough]];
+      case Mode::kEventSubmittedRoom:
+        ++count_;
+        if (count_ > kRoom)
+          RETURN_IF_FAILED(cuStreamWaitEvent(copies_, passed_[(count_ - kRoom) % kEvents], 0));
+        RETURN_IF_FAILED(queue_copy(count_));
+        RETURN_IF_FAILED(cuStreamWaitEvent(stream, events_[count_ % kEvents], 0));
+        return cuEventRecord(passed_[count_ % kEvents], stream);
       case Mode::kValueDone:
         return cuStreamWaitValue32(stream, word_, 0, CU_STREAM_WAIT_VALUE_GEQ);
       case Mode::kHostValueDone:
@@ -100,7 +116,9 @@ class Gates {
       engine_.join();
     }
     cuStreamSynchronize(copies_);
-    for (auto& event : events_) cuEventDestroy(event);
+    for (auto* events : {&events_, &passed_}) {
+      for (auto& event : *events) cuEventDestroy(event);
+    }
     cuMemFreeHost(host_word_);
     cuMemFree(word_);
     cuMemFree(device_);
@@ -140,7 +158,8 @@ class Gates {
   CUdeviceptr device_ = 0;
   CUdeviceptr word_ = 0;
   CUdeviceptr host_word_on_device_ = 0;
-  CUevent events_[kEvents] = {};
+  std::array<CUevent, kEvents> events_{};
+  std::array<CUevent, kEvents> passed_{};
   std::uint32_t count_ = 0;
   std::mutex mutex_;
   std::condition_variable wanted_;

@@ -3,7 +3,7 @@
 usage: gates.py GATES_LIBRARY PRECISION OUT.json, with PRECISION fp32 or bf16
 
 A gate stands before two linear layers and both norms of every block, the last norm and the head, forward and
-backward: 100 in all. "host_ms" is how long the step took to queue, "step_ms" until the card had done it; run-ahead
+backward: 100 in all. The modes take turns, in rounds, each second one backwards, so that drift is no mode's. "host_ms" is how long the step took to queue, "step_ms" until the card had done it; run-ahead
 survives while the first stays well below the second.
 """
 
@@ -16,11 +16,12 @@ import torch
 from findings import Findings, summarize
 from gpt2_model import Training
 
-# Mode numbers of gates.cpp. None: no hooks in the model at all. The modes that a driver could deadlock on come last.
+# Mode numbers of gates.cpp. None: no hooks in the model at all.
 MODES = [("no_hooks", None), ("hooks_only", 0), ("event_done", 1), ("value_done", 4), ("host_value_done", 7),
-         ("event_submitted", 2), ("event_two_ahead", 3), ("value_submitted", 5), ("value_two_ahead", 6)]
+         ("event_submitted", 2), ("event_two_ahead", 3), ("event_submitted_room", 8),
+         ("event_two_ahead_room", 9), ("value_submitted", 5), ("value_two_ahead", 6)]
 COPY_BYTES = 24 << 20
-WARM_STEPS, STEPS = 2, 8
+ROUNDS, WARM_STEPS, STEPS = 5, 1, 2
 
 
 def gated_modules(model):
@@ -58,23 +59,48 @@ class GateHooks:
             handle.remove()
 
 
-def measure(training, hooks):
-    host, total = [], []
-    for step in range(WARM_STEPS + STEPS):
+class Samples:
+    """What one mode showed so far, over all rounds."""
+
+    def __init__(self):
+        self.host, self.total, self.fired, self.steps, self.error, self.loss = [], [], 0, 0, 0, None
+
+    def take(self, training, hooks):
+        for step in range(WARM_STEPS + STEPS):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            loss = training.step()
+            queued = time.perf_counter()
+            torch.cuda.synchronize()
+            done = time.perf_counter()
+            if step >= WARM_STEPS:
+                self.host.append((queued - start) * 1e3)
+                self.total.append((done - start) * 1e3)
+        self.loss = float(loss)
+        self.steps += WARM_STEPS + STEPS
+        if hooks:
+            self.fired += hooks.fired
+            self.error = self.error or hooks.failed
+
+    def found(self):
+        return {"host_ms": summarize(self.host), "step_ms": summarize(self.total), "loss": self.loss,
+                "gates_per_step": self.fired / self.steps, "cuda_error": self.error}
+
+
+def visit(training, library, mode, samples):
+    if mode is None:
+        samples.take(training, None)
+        return
+    opened = library.tferry_gates_open(mode, COPY_BYTES)
+    if opened:
+        raise RuntimeError(f"opening the gates: CUDA error {opened}")
+    hooks = GateHooks(training.model, library, torch.cuda.current_stream().cuda_stream)
+    try:
+        samples.take(training, hooks)
+    finally:
+        hooks.remove()
         torch.cuda.synchronize()
-        start = time.perf_counter()
-        loss = training.step()
-        queued = time.perf_counter()
-        torch.cuda.synchronize()
-        done = time.perf_counter()
-        if step >= WARM_STEPS:
-            host.append((queued - start) * 1e3)
-            total.append((done - start) * 1e3)
-    found = {"host_ms": summarize(host), "step_ms": summarize(total), "loss": float(loss)}
-    if hooks:
-        found["gates_per_step"] = hooks.fired / (WARM_STEPS + STEPS)
-        found["cuda_error"] = hooks.failed
-    return found
+        library.tferry_gates_close()
 
 
 def main():
@@ -87,20 +113,12 @@ def main():
     for _ in range(3):
         training.step()
     torch.cuda.synchronize()
-    for name, mode in MODES:
-        with findings.section(name) as found:
-            hooks = None
-            if mode is not None:
-                opened = library.tferry_gates_open(mode, COPY_BYTES)
-                if opened:
-                    raise RuntimeError(f"opening the gates: CUDA error {opened}")
-                hooks = GateHooks(training.model, library, torch.cuda.current_stream().cuda_stream)
-            try:
-                found.update(measure(training, hooks))
-            finally:
-                if hooks:
-                    hooks.remove()
-                    library.tferry_gates_close()
+    samples = {name: Samples() for name, _ in MODES}
+    for turn in range(ROUNDS):
+        for name, mode in MODES if turn % 2 == 0 else reversed(MODES):
+            with findings.section(name) as found:
+                visit(training, library, mode, samples[name])
+                found.update(samples[name].found())
     return 1 if findings.failures else 0
 
 
