@@ -3,10 +3,13 @@
 #include "benchmarks/experiments/host_memory.hpp"
 #include "benchmarks/experiments/kernels.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,9 +55,13 @@ void time_slabs(json& found, const Method& method, std::size_t slab_bytes) {
   found["release_ms"] = time_us([&] { slabs.clear(); }) / 1e3;
 }
 
-// Launches an empty kernel about every 20 µs until `stop`, and times each call.
-std::vector<double> launch_until(const std::atomic<bool>& stop) {
+// Launches an empty kernel about every 20 µs until `stop`, and times each call; `ready` after some of them,
+// so that making the stream and loading the kernel are over before anything disturbs.
+std::vector<double> launch_until(const std::atomic<bool>& stop, std::latch& ready) {
   const Stream stream;
+  for (int i = 0; i < 200; ++i) launch_empty(stream.get());
+  stream.synchronize();
+  ready.count_down();
   std::vector<double> samples;
   for (int i = 0; !stop; ++i) {
     samples.push_back(time_us([&] { launch_empty(stream.get()); }));
@@ -68,11 +75,12 @@ std::vector<double> launch_until(const std::atomic<bool>& stop) {
 }
 
 // Maps and unmaps one chunk of 2 MiB over and over until `stop`.
-void map_until(const std::atomic<bool>& stop, std::vector<double>& map, std::vector<double>& access,
-               std::vector<double>& unmapped) {
+void map_until(const std::atomic<bool>& stop, std::latch& ready, std::vector<double>& map,
+               std::vector<double>& access, std::vector<double>& unmapped) {
   ChunkPool pool(2 * kMiB, Location::kDevice);
   pool.grow();
   const ReservedRange range(2 * kMiB);
+  ready.count_down();
   while (!stop) {
     map.push_back(time_us([&] { map_chunk(range.base(), pool, 0); }));
     access.push_back(time_us([&] { allow_access(range.base(), 2 * kMiB); }));
@@ -80,10 +88,27 @@ void map_until(const std::atomic<bool>& stop, std::vector<double>& map, std::vec
   }
 }
 
-// Latency of launches (and, with `mapping`, of mapping calls on another thread) while a helper gets host
-// memory.
-void stalls(json& found, const Method* method, std::size_t slab_bytes, bool mapping) {
+// Calls that took longer than any of an undisturbed run: how many, and their time together.
+json late_calls(const std::vector<double>& samples) {
+  constexpr double kLateUs = 100;
+  const auto count = std::count_if(samples.begin(), samples.end(), [](double us) { return us > kLateUs; });
+  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0, [](double total, double us) {
+    return us > kLateUs ? total + us : total;
+  });
+  return {{"count", count}, {"together_ms", sum / 1e3}};
+}
+
+struct Disturbance {
+  const Method* method;  // null: none
+  std::size_t slab_bytes;
+  double pause_us;  // between two slabs; without one, whoever waits for the driver's lock may never get it
+  bool mapping;     // mapping calls on a further thread
+};
+
+// Latency of launches (and of mapping calls on another thread) while a helper gets host memory.
+void stalls(json& found, const Disturbance& disturbance) {
   std::atomic<bool> stop{false};
+  std::latch ready(disturbance.mapping ? 2 : 1);
   std::vector<double> launches;
   std::vector<double> map;
   std::vector<double> access;
@@ -98,21 +123,24 @@ void stalls(json& found, const Method* method, std::size_t slab_bytes, bool mapp
       } catch (const std::exception& error) {
         const std::lock_guard lock(failed_mutex);
         failed = error.what();
+        stop = true;
       }
     });
   };
   std::vector<std::jthread> threads;
-  threads.push_back(guarded([&] { launches = launch_until(stop); }));
-  if (mapping) threads.push_back(guarded([&] { map_until(stop, map, access, unmapped); }));
+  threads.push_back(guarded([&] { launches = launch_until(stop, ready); }));
+  if (disturbance.mapping) threads.push_back(guarded([&] { map_until(stop, ready, map, access, unmapped); }));
+  while (!ready.try_wait() && !stop) std::this_thread::yield();
   const double end = now_us() + 1.2e6;
-  std::size_t slabs_got = 0;
+  std::vector<double> each;
   // Released after the measurement: nothing but getting memory is to disturb the launches.
   std::vector<std::unique_ptr<HostSlab>> slabs;
   try {
-    while (now_us() < end) {
-      if (!method || slabs.size() * slab_bytes >= 24 * kGiB) continue;
-      slabs.push_back(method->get(slab_bytes));
-      ++slabs_got;
+    for (double next = 0; now_us() < end && !stop;) {
+      if (!disturbance.method || slabs.size() * disturbance.slab_bytes >= 24 * kGiB || now_us() < next)
+        continue;
+      each.push_back(time_us([&] { slabs.push_back(disturbance.method->get(disturbance.slab_bytes)); }));
+      next = now_us() + disturbance.pause_us;
     }
     stop = true;
     threads.clear();
@@ -121,9 +149,10 @@ void stalls(json& found, const Method* method, std::size_t slab_bytes, bool mapp
     throw;
   }
   if (!failed.empty()) found["error"] = failed;
-  found["slabs"] = slabs_got;
+  found["slab_us"] = summarize(each);
   found["launch_us"] = summarize(launches);
-  if (mapping) {
+  found["late_launches"] = late_calls(launches);
+  if (disturbance.mapping) {
     found["map_us"] = summarize(map);
     found["access_us"] = summarize(access);
     found["unmap_us"] = summarize(unmapped);
@@ -141,14 +170,19 @@ void run_host_alloc(Report& report) {
   });
   for (const bool mapping : {false, true}) {
     const std::string suffix = mapping ? "_mapping_too" : "";
-    report.section("stalls_none" + suffix, [&](json& found) { stalls(found, nullptr, 0, mapping); });
+    report.section("stalls_none" + suffix, [&](json& found) { stalls(found, {nullptr, 0, 0, mapping}); });
     for (const auto& method : methods()) {
-      report.section("stalls_" + std::string(method.name) + "_256MiB" + suffix,
-                     [&](json& found) { stalls(found, &method, 256 * kMiB, mapping); });
+      for (const double pause_ms : {20.0, 0.0}) {
+        report.section("stalls_" + std::string(method.name) + "_256MiB" +
+                           (pause_ms > 0 ? "_pause_20ms" : "_back_to_back") + suffix,
+                       [&](json& found) { stalls(found, {&method, 256 * kMiB, pause_ms * 1e3, mapping}); });
+      }
     }
   }
-  report.section("stalls_register_huge_1_thread_16MiB",
-                 [&](json& found) { stalls(found, &methods()[2], 16 * kMiB, false); });
+  for (const std::size_t mib : {16, 64}) {
+    report.section("stalls_register_huge_1_thread_" + std::to_string(mib) + "MiB_back_to_back",
+                   [&](json& found) { stalls(found, {&methods()[2], mib * kMiB, 0, false}); });
+  }
   for (const std::size_t mib : {256, 64, 1024}) {
     for (const auto& method : methods()) {
       report.section(std::string(method.name) + "_" + std::to_string(mib) + "MiB",
