@@ -209,13 +209,13 @@ void reservations(json& found) {
     json& entry = found[std::to_string(tib) + "_TiB"];
     CUdeviceptr base = 0;
     CUresult result = CUDA_SUCCESS;
-    const std::size_t free_before = free_device_bytes();
     entry["reserve_us"] = time_us([&] { result = cuMemAddressReserve(&base, tib * kTiB, 0, 0, 0); });
     entry["result"] = static_cast<int>(result);
     if (result != CUDA_SUCCESS) continue;
     entry["base"] = base;
     ChunkPool pool(2 * kMiB, Location::kDevice);
     pool.grow();
+    const std::size_t free_before = free_device_bytes();
     for (const std::size_t at : {std::size_t{0}, tib * kTiB / 2, tib * kTiB - 2 * kMiB}) {
       entry["map_access_unmap_us"].push_back(time_us([&] {
         map_chunk(base + at, pool, 0);
@@ -223,7 +223,7 @@ void reservations(json& found) {
         unmap(base + at, 2 * kMiB);
       }));
     }
-    entry["bytes_taken"] =
+    entry["page_table_bytes"] =
         static_cast<std::int64_t>(free_before) - static_cast<std::int64_t>(free_device_bytes());
     entry["free_us"] = time_us([&] { TFERRY_CU(cuMemAddressFree(base, tib * kTiB)); });
   }
