@@ -7,6 +7,7 @@ Cells, in the order in which they run (--cells takes a comma-separated list of b
     link                     bandwidth of the link, for the record
     xl.plain, xl.ferried     GPT-2 XL at batch 15, about 150 GiB: alone (must run out of memory), under `tferry run`
     gpt2.native              GPT-2 124M fp32, batch 8 x 1024; C is measured here
+    gpt2.auto                the same under `tferry run` with the whole card: what it costs where nothing has to move
     gpt2.11.0, .9.8, .7.3    under a budget of so many GiB, the ballast holding all but budget + C + 256 MiB
     layers.native, layers.12.0, layers.8.0        the C++ sample of 16 GiB likewise
     layers.plain150, layers.ferried150            the same with a footprint above the card's memory
@@ -133,6 +134,8 @@ class Beyond:
         self.own_use_gpt2 = self.own_use(native, "torch_peak_reserved_bytes")
         self.raw.data["own_use_gpt2_bytes"] = self.own_use_gpt2
         self.rounds.append(("gpt2.", native))
+        self.measure("gpt2.auto", 90, self.python("gpt2.py", *GPT2, "--steps", "8", "--warmup", "2"), cells.parse_gpt2,
+                     budget_gib="auto")
         for budget in GPT2_BUDGETS:
             self.run_gpt2_budget("gpt2." + budget, budget, steps=8)
 
@@ -203,6 +206,7 @@ class Beyond:
         """Puts the measurements together: samples only, `tferry-bench record` computes intervals and verdicts."""
         self.conclude_beyond_the_card("gpt2_xl_fp32", "xl.plain", "xl.ferried")
         self.conclude_beyond_the_card("layers_cuda_150GiB", "layers.plain150", "layers.ferried150")
+        self.conclude_budget("gpt2_fp32", "auto", [(self.done.get("gpt2.native"), self.done.get("gpt2.auto"))], None)
         for budget in GPT2_BUDGETS:
             pairs = [(native, self.done.get(prefix + budget)) for prefix, native in self.rounds]
             self.conclude_budget("gpt2_fp32", budget, pairs, self.own_use_gpt2)
@@ -225,7 +229,7 @@ class Beyond:
         pairs = [(a, b) for a, b in pairs if a and b and a.get("rc") == 0]
         if not pairs:
             return
-        suffix = f"{job}/{budget}GiB"
+        suffix = f"{job}/auto" if budget == "auto" else f"{job}/{budget}GiB"
         same = [float(b.get("rc") == 0 and bool(b["losses"]) and
                       (b["losses"], b["loss_sha256"]) == (a["losses"], a["loss_sha256"])) for a, b in pairs]
         self.add("beyond.same_results/" + suffix, pairs[0][1], "value", same, [], own_use,
@@ -233,10 +237,11 @@ class Beyond:
         finished = [(a, b) for a, b in pairs if b.get("rc") == 0 and b["step_ns"]]
         if not finished:
             return
-        allowed = float(budget) * cells.GIB + (own_use or 0) + SLACK
-        self.add("beyond.budget_kept/" + suffix, finished[0][1], "value",
-                 [b["device_peak_bytes"] / allowed for _, b in finished if "device_peak_bytes" in b], [], own_use,
-                 note="peak of the job on the card, sampled from outside, over budget + C + 256 MiB")
+        if budget != "auto":
+            allowed = float(budget) * cells.GIB + (own_use or 0) + SLACK
+            self.add("beyond.budget_kept/" + suffix, finished[0][1], "value",
+                     [b["device_peak_bytes"] / allowed for _, b in finished if "device_peak_bytes" in b], [], own_use,
+                     note="peak of the job on the card, sampled from outside, over budget + C + 256 MiB")
         self.add("beyond.step/" + suffix, finished[0][1], "ratio",
                  [round(statistics.median(b["step_ns"])) for _, b in finished],
                  [round(statistics.median(a["step_ns"])) for a, _ in finished], own_use,

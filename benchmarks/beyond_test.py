@@ -9,6 +9,8 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from lib import cells  # noqa: E402
 
 TFERRY = """#!/bin/sh
 report='{"processes":[{"devices":[{"bytes_out":30,"bytes_in":20}]}]}'
@@ -71,6 +73,8 @@ class Beyond(unittest.TestCase):
         self.assertEqual(step["subject"]["samples_ns"], [200_000_000] * 2)
         self.assertEqual(step["baseline"]["samples_ns"], [100_000_000] * 2)
         self.assertEqual(step["checks"]["overhead_bytes"], 2000)  # 8000 - 1000 seen, less the 5000 reserved
+        self.assertEqual(measured["beyond.same_results/gpt2_fp32/auto"]["subject"]["samples"], [1.0])
+        self.assertNotIn("beyond.budget_kept/gpt2_fp32/auto", measured)
         ballast = next(c for c in raw["cells"] if c["cell"] == "gpt2.9.8")
         self.assertEqual(ballast["ballast_leaves_bytes"], round(9.8 * 2**30) + 2000 + 256 * 2**20)
         self.assertEqual(step["checks"]["moved_bytes"], 50)
@@ -80,6 +84,23 @@ class Beyond(unittest.TestCase):
         raw = self.run_script(loss_change=2**-40, cells="gpt2")
         same = next(m for m in raw["measurements"] if m["claim"] == "beyond.same_results/gpt2_fp32/9.8GiB")
         self.assertEqual(same["subject"]["samples"], [0.0])
+
+    def test_a_job_beyond_its_limit_is_ended_with_all_that_it_started(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # A launcher whose job has a process group of its own and takes no notice of SIGTERM.
+            job = ("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+                   "print('on', flush=True); time.sleep(600)")
+            launcher = ("import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]], "
+                        "preexec_fn=lambda: __import__('os').setpgid(0, 0)).wait()")
+            process = subprocess.Popen([sys.executable, "-c", launcher, job], stdout=subprocess.PIPE, text=True,
+                                       start_new_session=True)
+            self.assertEqual(process.stdout.readline(), "on\n")
+            self.assertEqual(len(cells.session_members(process.pid)), 2)
+            cells.stop(process, grace_s=0.1)
+            process.stdout.read()  # ends only when the last process that holds the pipe has ended
+            process.stdout.close()
+            cell = cells.run_job([sys.executable, "-c", "import time; time.sleep(600)"], 0.2, folder, "sleeper")
+            self.assertTrue(cell["timed_out"])
 
     def test_budgets_are_skipped_when_the_own_use_is_unknown(self):
         raw = self.run_script(cells="gpt2.9.8")

@@ -70,8 +70,43 @@ class _Alarm:
         self.timer.cancel()
 
 
+def session_members(session):
+    """Process ids of a session: of a job and all that it started, process groups of their own included."""
+    members = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended meanwhile
+            state, its_session = fields[0], int(fields[3])
+            if its_session == session and state != "Z":
+                members.append(int(entry))
+    return members
+
+
+def signal_session(session, number):
+    for member in session_members(session):
+        try:
+            os.kill(member, number)
+        except ProcessLookupError:
+            pass
+
+
+def stop(process, grace_s=10):
+    """Ends a job that leads a session: asked first, so that a launcher can end its own job, then killed."""
+    signal_session(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=grace_s)
+    except subprocess.TimeoutExpired:
+        pass
+    signal_session(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def run_job(command, limit_s, folder, name, environment=None):
-    """Runs a job in a process group of its own, kills all of it at the limit, returns what is known about it."""
+    """Runs a job in a session of its own, ends all of it at the limit, returns what is known about it."""
     stdout_path = os.path.join(folder, name + ".out")
     stderr_path = os.path.join(folder, name + ".err")
     start = time.monotonic()
@@ -83,8 +118,7 @@ def run_job(command, limit_s, folder, name, environment=None):
             process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
             timed_out = True
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            stop(process)
     result = {"command": command, "rc": process.returncode, "timed_out": timed_out, "limit_s": round(limit_s, 1),
               "wall_s": round(time.monotonic() - start, 3)}
     for key, path in (("stdout", stdout_path), ("stderr", stderr_path)):
