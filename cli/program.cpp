@@ -1,5 +1,7 @@
 #include "cli/program.hpp"
 
+#include "cli/commands/demo.hpp"
+#include "cli/commands/doctor.hpp"
 #include "cli/commands/job_arguments.hpp"
 #include "cli/commands/run.hpp"
 #include "cli/console.hpp"
@@ -20,7 +22,11 @@ struct CommandLine {
   CLI::App app{"Tensorferry: runs CUDA jobs that do not fit their GPU memory, and shows what that takes.",
                "tferry"};
   RunCommand run;
+  DemoCommand demo;
+  DoctorCommand doctor;
   CLI::App* run_app = run.add_to(app);
+  CLI::App* demo_app = demo.add_to(app);
+  CLI::App* doctor_app = doctor.add_to(app);
 
   CommandLine() {
     app.set_version_flag("--version", std::string("tferry ") + TFERRY_VERSION);
@@ -31,10 +37,17 @@ struct CommandLine {
   }
 
   /// The file named behind a command, which has to be known before the command's options are filled in.
-  std::string config_file() const { return run.common().config_file; }
+  std::string config_file() const {
+    for (const CommonOptions* common : {&run.common(), &demo.common(), &doctor.common()}) {
+      if (!common->config_file.empty()) return common->config_file;
+    }
+    return "";
+  }
 
   int execute() const {
     if (run_app->parsed()) return run.execute();
+    if (demo_app->parsed()) return demo.execute();
+    if (doctor_app->parsed()) return doctor.execute();
     throw Failure("no command", "see \"tferry --help\"");
   }
 };

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNamePrefix = "tferry-run-";
 constexpr const char* kLockName = "launcher.lock";
-constexpr std::uint64_t kNeededBytes = 16ULL << 20;  // status pages and operation rings of a few processes
+constexpr std::uint64_t kNeededBytes =
+    256ULL << 20;  // operation rings of some processes: a full tmpfs would end them
 
 int lock_launcher_file(const fs::path& directory, int flags) {
   const int descriptor =
@@ -99,7 +100,7 @@ RunDirectory::RunDirectory(const std::vector<fs::path>& places) {
     fs::remove_all(path_, ignored);
   }
   throw Failure(fmt::format("no place for the run directory: {}", fmt::join(tried, ", ")),
-                "set TMPDIR to a folder that you can write and that has 16 MiB free");
+                "set TMPDIR to a folder that you can write and that has 256 MiB free");
 }
 
 RunDirectory::~RunDirectory() {

@@ -15,7 +15,8 @@ std::string process_name(const ProcessSnapshot& process) {
 }
 
 DeviceSummary summarise_device(const DeviceSnapshot& counters, const OperationLog& log) {
-  DeviceSummary summary{counters, measure_iterations(log, counters.device), ""};
+  DeviceSummary summary{
+      counters, measure_iterations(log, counters.device, {counters.bytes_out, counters.bytes_in}), ""};
   if (!summary.iterations) {
     summary.iterations_unknown = !log.defect.empty()   ? "operation log: " + log.defect
                                  : log.entries.empty() ? "no operation was recorded"

@@ -53,8 +53,8 @@ Json iterations(const IterationFigures& figures) {
           {"accumulation", figures.accumulation},
           {"confidence", figures.confidence},
           {"time_ns", or_null(figures.time_ns)},
-          {"parked_bytes", figures.parked_bytes},
-          {"fetched_bytes", figures.fetched_bytes},
+          {"parked_bytes", or_null(figures.parked_bytes)},
+          {"fetched_bytes", or_null(figures.fetched_bytes)},
           {"gated_operations", figures.gated_operations}};
 }
 

@@ -31,8 +31,8 @@ class RunSummaryTest : public testing::Test {
     device.allocated_peak = 15LL << 30;
     device.resident_peak = 9LL << 30;
     device.parked_peak = 6LL << 30;
-    device.bytes_out = 40LL << 30;
-    device.bytes_in = 39LL << 30;
+    device.bytes_out = 20 << 20;
+    device.bytes_in = 10 << 20;
     device.gated_operations = 30;
     device.host_waits = 10;
     device.host_wait_ns = 20'000'000;
@@ -61,7 +61,7 @@ TEST_F(RunSummaryTest, TextTellsWhatTheUserWantsToKnow) {
   EXPECT_TRUE(contains(text, "9.80 GiB (10522669875 bytes), from --budget")) << text;
   EXPECT_TRUE(contains(text, "15.0 GiB at its peak; on the card at most 9.00 GiB, parked at most 6.00 GiB"))
       << text;
-  EXPECT_TRUE(contains(text, "2.00 MiB parked and 1.00 MiB fetched per iteration; 40.0 GiB parked")) << text;
+  EXPECT_TRUE(contains(text, "2.00 MiB parked and 1.00 MiB fetched per iteration; 20.0 MiB parked")) << text;
   EXPECT_TRUE(contains(text, "the calling thread waited 10 times, 20.0 ms (2.00 ms per iteration")) << text;
   EXPECT_TRUE(contains(text, "50.0 ms per iteration")) << text;
   EXPECT_TRUE(contains(text, "64.0 MiB in 4 (pointed to from device memory)")) << text;
@@ -80,6 +80,13 @@ TEST_F(RunSummaryTest, UnknownIsNeverZero) {
   const auto json = nlohmann::json::parse(to_json(summary));
   EXPECT_TRUE(json["processes"][0]["devices"][0]["allocated_peak"].is_null());
   EXPECT_TRUE(json["processes"][0]["devices"][0]["iterations"].is_null());
+}
+
+TEST_F(RunSummaryTest, WhatTheLogDoesNotAccountForIsAnAverage) {
+  write_job();
+  RunSummary summary = summarise();
+  summary.processes[0].devices[0].iterations->parked_bytes.reset();
+  EXPECT_TRUE(contains(to_text(summary), "about 2.00 MiB parked and 1.00 MiB fetched per iteration"));
 }
 
 TEST_F(RunSummaryTest, JsonHoldsTheSameFigures) {

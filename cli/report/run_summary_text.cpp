@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kMaxBlocks = 8;
 
 std::string bytes(Figure figure) { return figure ? format_bytes(*figure) : "unknown"; }
-std::string bytes(std::int64_t value) { return format_bytes(value); }
 std::string count(Figure figure) { return figure ? std::to_string(*figure) : "unknown"; }
 std::string milliseconds(Figure nanoseconds) {
   if (!nanoseconds) return "unknown time";
@@ -40,14 +39,30 @@ std::string budget_line(const DeviceSnapshot& device) {
   return fmt::format("{}, {}", format_bytes_exact(*device.budget), budget_source(device));
 }
 
+/// The share of a total that an iteration has on average, by its share of the operations.
+Figure average_per_iteration(const DeviceSummary& summary, Figure total) {
+  if (!summary.iterations || !total || summary.counters.operations.value_or(0) <= 0) return std::nullopt;
+  const double share =
+      static_cast<double>(summary.iterations->operations) / static_cast<double>(*summary.counters.operations);
+  return static_cast<std::int64_t>(static_cast<double>(*total) * share);
+}
+
+std::string bytes_per_iteration(const DeviceSummary& summary, Figure median, Figure total) {
+  if (median) return bytes(median);
+  const Figure average = average_per_iteration(summary, total);
+  return average ? "about " + bytes(average) : "unknown";
+}
+
 std::string moved_line(const DeviceSummary& summary) {
   const DeviceSnapshot& device = summary.counters;
   if (device.bytes_out == 0 && device.bytes_in == 0) return "nothing: it fits";
   const std::string in_all =
       fmt::format("{} parked and {} fetched in all", bytes(device.bytes_out), bytes(device.bytes_in));
   if (!summary.iterations) return in_all;
-  return fmt::format("{} parked and {} fetched per iteration; {}", bytes(summary.iterations->parked_bytes),
-                     bytes(summary.iterations->fetched_bytes), in_all);
+  return fmt::format("{} parked and {} fetched per iteration; {}",
+                     bytes_per_iteration(summary, summary.iterations->parked_bytes, device.bytes_out),
+                     bytes_per_iteration(summary, summary.iterations->fetched_bytes, device.bytes_in),
+                     in_all);
 }
 
 std::string waits_line(const DeviceSummary& summary) {
@@ -59,13 +74,8 @@ std::string waits_line(const DeviceSummary& summary) {
   }
   line += fmt::format("{} in all; the calling thread waited {} times, {}", count(device.gated_operations),
                       count(device.host_waits), milliseconds(device.host_wait_ns));
-  // The log may hold only the end of the job: an average needs the share of operations that one iteration
-  // has.
-  if (summary.iterations && device.host_wait_ns && device.operations.value_or(0) > 0) {
-    const double share =
-        static_cast<double>(summary.iterations->operations) / static_cast<double>(*device.operations);
-    const auto per_iteration = static_cast<std::int64_t>(static_cast<double>(*device.host_wait_ns) * share);
-    line += fmt::format(" ({} per iteration on average)", milliseconds(per_iteration));
+  if (const Figure average = average_per_iteration(summary, device.host_wait_ns)) {
+    line += fmt::format(" ({} per iteration on average)", milliseconds(average));
   }
   return line;
 }

@@ -44,6 +44,13 @@ TEST(IterationFigures, AnotherDevicesOperationsDoNotCount) {
   EXPECT_FALSE(measure_iterations(training(10), 1));
 }
 
+TEST(IterationFigures, ALogThatDoesNotAccountForWhatWasMovedLeavesItUnknown) {
+  const auto figures = measure_iterations(training(10), 0, {1LL << 40, 22'000'000});
+  ASSERT_TRUE(figures);
+  EXPECT_FALSE(figures->parked_bytes);
+  EXPECT_TRUE(figures->fetched_bytes);
+}
+
 TEST(IterationFigures, NoPeriodNoFigures) {
   OperationLog log;
   EXPECT_FALSE(measure_iterations(log, 0));
