@@ -2,6 +2,9 @@
 #include "tests/software_driver/entry.hpp"
 #include "tests/software_driver/memory_operations.hpp"
 
+#include <utility>
+#include <vector>
+
 namespace tferry::software_driver {
 namespace {
 
@@ -48,43 +51,35 @@ Work either(CUdeviceptr to, CUdeviceptr from, std::size_t size) {
   return linear(to, Side::kEither, from, Side::kEither, size);
 }
 
-struct End {
-  Address base;
-  Side side;
-};
-
-/// One end of a 2D or 3D copy. Arrays are not there.
-End end_of(CUmemorytype type, const void* host, CUdeviceptr device) {
-  if (type == CU_MEMORYTYPE_HOST) return {address_of(host), Side::kHost};
-  require(type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED, CUDA_ERROR_NOT_SUPPORTED);
-  return {device, type == CU_MEMORYTYPE_DEVICE ? Side::kDevice : Side::kEither};
+/// One copy of a 3D batch: lengths are in bytes there.
+Box box_of(const CUmemcpy3DOperand& operand, const CUextent3D& extent) {
+  require(operand.type == CU_MEMCPY_OPERAND_TYPE_POINTER, CUDA_ERROR_NOT_SUPPORTED);
+  const auto& memory = operand.op.ptr;
+  const std::size_t row = memory.rowLength ? memory.rowLength : extent.width;
+  return {memory.ptr, row, row * (memory.layerHeight ? memory.layerHeight : extent.height)};
 }
 
-std::size_t pitch_or_width(std::size_t pitch, std::size_t width) { return pitch ? pitch : width; }
-
-Work planar(const CUDA_MEMCPY2D& copy) {
-  const End to = end_of(copy.dstMemoryType, copy.dstHost, copy.dstDevice);
-  const End from = end_of(copy.srcMemoryType, copy.srcHost, copy.srcDevice);
-  const std::size_t to_pitch = pitch_or_width(copy.dstPitch, copy.WidthInBytes);
-  const std::size_t from_pitch = pitch_or_width(copy.srcPitch, copy.WidthInBytes);
-  const Box to_box{to.base + copy.dstY * to_pitch + copy.dstXInBytes, to_pitch, 0};
-  const Box from_box{from.base + copy.srcY * from_pitch + copy.srcXInBytes, from_pitch, 0};
-  return copy_work(device_here(), to_box, to.side, from_box, from.side, {copy.WidthInBytes, copy.Height, 1});
+void submit_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* sizes, std::size_t count,
+                  const std::size_t* attribute_starts, std::size_t attributes, CUstream stream) {
+  require(count > 0 && to && from && sizes && attribute_starts && attributes > 0 && attributes <= count);
+  require(attribute_starts[0] == 0);
+  require(stream_of(stream)->kind() != Stream::Kind::kLegacy);
+  std::vector<Work> works;
+  for (std::size_t i = 0; i < count; ++i) works.push_back(either(to[i], from[i], sizes[i]));
+  for (Work& work : works) submit(stream, std::move(work));
 }
 
-Work spatial(const CUDA_MEMCPY3D& copy) {
-  const End to = end_of(copy.dstMemoryType, copy.dstHost, copy.dstDevice);
-  const End from = end_of(copy.srcMemoryType, copy.srcHost, copy.srcDevice);
-  const std::size_t to_pitch = pitch_or_width(copy.dstPitch, copy.WidthInBytes);
-  const std::size_t from_pitch = pitch_or_width(copy.srcPitch, copy.WidthInBytes);
-  const std::size_t to_slice = to_pitch * pitch_or_width(copy.dstHeight, copy.Height);
-  const std::size_t from_slice = from_pitch * pitch_or_width(copy.srcHeight, copy.Height);
-  const Box to_box{to.base + copy.dstZ * to_slice + copy.dstY * to_pitch + copy.dstXInBytes, to_pitch,
-                   to_slice};
-  const Box from_box{from.base + copy.srcZ * from_slice + copy.srcY * from_pitch + copy.srcXInBytes,
-                     from_pitch, from_slice};
-  return copy_work(device_here(), to_box, to.side, from_box, from.side,
-                   {copy.WidthInBytes, copy.Height, copy.Depth});
+void submit_boxes(const CUDA_MEMCPY3D_BATCH_OP* copies, std::size_t count, CUstream stream) {
+  require(count > 0 && copies);
+  require(stream_of(stream)->kind() != Stream::Kind::kLegacy);
+  std::vector<Work> works;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& copy = copies[i];
+    works.push_back(copy_work(device_here(), box_of(copy.dst, copy.extent), Side::kEither,
+                              box_of(copy.src, copy.extent), Side::kEither,
+                              {copy.extent.width, copy.extent.height, copy.extent.depth}));
+  }
+  for (Work& work : works) submit(stream, std::move(work));
 }
 
 Work row_of(CUdeviceptr to, unsigned value, std::size_t element, std::size_t count) {
@@ -116,11 +111,11 @@ SWD_DEFAULT_STREAM_API(cuMemcpyPeer,
                        (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, std::size_t size),
                        submit(stream, within(to, from, size)))
 SWD_DEFAULT_STREAM_API(cuMemcpy2D_v2, (const CUDA_MEMCPY2D* copy),
-                       submit_and_wait(stream, planar(checked(copy))))
+                       submit_and_wait(stream, planar_copy(checked(copy))))
 SWD_DEFAULT_STREAM_API(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* copy),
-                       submit_and_wait(stream, planar(checked(copy))))
+                       submit_and_wait(stream, planar_copy(checked(copy))))
 SWD_DEFAULT_STREAM_API(cuMemcpy3D_v2, (const CUDA_MEMCPY3D* copy),
-                       submit_and_wait(stream, spatial(checked(copy))))
+                       submit_and_wait(stream, spatial_copy(checked(copy))))
 
 SWD_STREAM_API(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream),
                submit(stream, either(to, from, size)))
@@ -134,9 +129,22 @@ SWD_STREAM_API(cuMemcpyPeerAsync,
                (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, std::size_t size, CUstream stream),
                submit(stream, within(to, from, size)))
 SWD_STREAM_API(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* copy, CUstream stream),
-               submit(stream, planar(checked(copy))))
+               submit(stream, planar_copy(checked(copy))))
 SWD_STREAM_API(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* copy, CUstream stream),
-               submit(stream, spatial(checked(copy))))
+               submit(stream, spatial_copy(checked(copy))))
+
+SWD_DEFAULT_STREAM_API(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER* copy),
+                       submit_and_wait(stream, spatial_copy(checked(copy))))
+SWD_STREAM_API(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER* copy, CUstream stream),
+               submit(stream, spatial_copy(checked(copy))))
+SWD_STREAM_API(cuMemcpyBatchAsync_v2,
+               (CUdeviceptr * to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
+                CUmemcpyAttributes*, std::size_t* attribute_starts, std::size_t attributes, CUstream stream),
+               submit_batch(to, from, sizes, count, attribute_starts, attributes, stream))
+SWD_STREAM_API(cuMemcpy3DBatchAsync_v2,
+               (std::size_t count, CUDA_MEMCPY3D_BATCH_OP* copies, unsigned long long flags, CUstream stream),
+               require(flags == 0);
+               submit_boxes(copies, count, stream))
 
 SWD_DEFAULT_STREAM_API(cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, std::size_t count),
                        submit(stream, row_of(to, value, 1, count)))

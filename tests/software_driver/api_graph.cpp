@@ -36,17 +36,35 @@ void instantiate(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS*
   parameters->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
 }
 
-void launch(CUgraphExec handle, CUstream stream_handle) {
-  const auto executable = driver().executables.get(handle);
-  const auto stream = stream_of(stream_handle);
-  if (captures().record_graph(*stream, *executable->graph)) return;
-  for (const GraphNode& node : executable->graph->nodes) {
+void enqueue_nodes(const Graph& graph, const std::shared_ptr<const GraphExec>& executable, Stream& stream) {
+  for (const GraphNode& node : graph.nodes) {
+    if (node.child) {
+      enqueue_nodes(*node.child->graph, executable, stream);
+      continue;
+    }
     Work work = replayed(node.work);
+    // What the graph owns lives until its last launch is done.
     if (node.work.kind == CU_GRAPH_NODE_TYPE_MEM_ALLOC) work.run = [executable] {};
     const auto done = work.done;
-    stream->context()->submit(*stream, std::move(work));
+    stream.context()->submit(stream, std::move(work));
     if (node.records) node.records->set_last(done);
   }
+}
+
+void launch(CUgraphExec handle, CUstream stream_handle) {
+  const std::shared_ptr<const GraphExec> executable = driver().executables.get(handle);
+  const auto stream = stream_of(stream_handle);
+  if (captures().record_graph(*stream, *executable->graph)) return;
+  enqueue_nodes(*executable->graph, executable, *stream);
+}
+
+void begin_to_graph(CUstream stream, CUgraph handle, const CUgraphNode* dependencies, std::size_t count,
+                    CUstreamCaptureMode mode) {
+  require(mode <= CU_STREAM_CAPTURE_MODE_RELAXED && (count == 0 || dependencies));
+  const auto graph = driver().graphs.get(handle);
+  std::set<std::size_t> after;
+  for (std::size_t i = 0; i < count; ++i) after.insert(index_of(*graph, dependencies[i]));
+  captures().begin_into(stream_of(stream), mode, graph, after);
 }
 
 void nodes_of(CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
@@ -61,18 +79,6 @@ void nodes_of(CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
   *count = std::min(room, all);
 }
 
-CUgraphNodeType type_of(CUgraphNode handle) {
-  const auto graphs = driver().graphs.select([&](const Graph& graph) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                       [&](const auto& n) { return n.handle == handle; });
-  });
-  require(!graphs.empty());
-  for (const GraphNode& node : graphs.front()->nodes) {
-    if (node.handle == handle) return node.work.kind;
-  }
-  return CU_GRAPH_NODE_TYPE_EMPTY;
-}
-
 }  // namespace
 }  // namespace tferry::software_driver
 
@@ -81,6 +87,10 @@ using namespace tferry::software_driver;
 SWD_STREAM_API(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),
                require(mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
                captures().begin(stream_of(stream), mode))
+SWD_STREAM_API(cuStreamBeginCaptureToGraph,
+               (CUstream stream, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData*,
+                std::size_t count, CUstreamCaptureMode mode),
+               begin_to_graph(stream, graph, dependencies, count, mode))
 SWD_STREAM_API(cuStreamEndCapture, (CUstream stream, CUgraph* graph), checked(graph) = nullptr;
                *graph = captures().end(*stream_of(stream))->handle)
 SWD_STREAM_API(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus* status),
@@ -102,6 +112,15 @@ SWD_API(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode)) {
   });
 }
 
+SWD_API(cuGraphCreate, (CUgraph * out, unsigned flags)) {
+  return call(EntryPoint::cuGraphCreate, [&] {
+    require(flags == 0);
+    CUgraph& handle = checked(out);
+    const auto graph = std::make_shared<Graph>();
+    handle = graph->handle = driver().graphs.insert(graph);
+  });
+}
+
 SWD_API(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph graph, unsigned long long flags)) {
   return call(EntryPoint::cuGraphInstantiateWithFlags, [&] { checked(out) = instantiate(graph, flags); });
 }
@@ -118,10 +137,6 @@ SWD_API(cuGraphInstantiateWithParams_ptsz,
 
 SWD_API(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, std::size_t* count)) {
   return call(EntryPoint::cuGraphGetNodes, [&] { nodes_of(graph, nodes, count); });
-}
-
-SWD_API(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType* type)) {
-  return call(EntryPoint::cuGraphNodeGetType, [&] { checked(type) = type_of(node); });
 }
 
 SWD_STREAM_API(cuGraphUpload, (CUgraphExec executable, CUstream stream), driver().executables.get(executable);

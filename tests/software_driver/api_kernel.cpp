@@ -111,8 +111,8 @@ void launch(CUstream stream_handle, CUfunction function, const LaunchShape& shap
             void** extra) {
   const auto code = code_of_either(function);
   const auto stream = stream_of(stream_handle);
-  stream->context()->submit(*stream,
-                            launch_work(code, shape, stream->context()->device().ordinal, values, extra));
+  stream->context()->submit(
+      *stream, launch_work(function, code, shape, stream->context()->device().ordinal, values, extra));
 }
 
 void global_of(const Module& module, CUdeviceptr* address, std::size_t* size, const char* name) {

@@ -163,3 +163,7 @@ SWD_API(cuMemGetHandleForAddressRange,
         (void*, CUdeviceptr, std::size_t, CUmemRangeHandleType, unsigned long long)) {
   return call(EntryPoint::cuMemGetHandleForAddressRange, [] { throw DriverError(CUDA_ERROR_NOT_SUPPORTED); });
 }
+
+SWD_API(cuIpcGetMemHandle, (CUipcMemHandle*, CUdeviceptr)) {
+  return call(EntryPoint::cuIpcGetMemHandle, [] { throw DriverError(CUDA_ERROR_NOT_SUPPORTED); });
+}

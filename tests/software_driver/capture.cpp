@@ -10,7 +10,8 @@ namespace {
 
 thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-bool all_joined(const Graph& graph, const std::set<std::size_t>& tail) {
+/// Whether the tail depends on every node from `first` on.
+bool all_joined(const Graph& graph, std::size_t first, const std::set<std::size_t>& tail) {
   std::set<std::size_t> reached;
   std::vector<std::size_t> open(tail.begin(), tail.end());
   while (!open.empty()) {
@@ -19,7 +20,10 @@ bool all_joined(const Graph& graph, const std::set<std::size_t>& tail) {
     if (!reached.insert(node).second) continue;
     open.insert(open.end(), graph.nodes[node].after.begin(), graph.nodes[node].after.end());
   }
-  return reached.size() == graph.nodes.size();
+  for (std::size_t node = first; node < graph.nodes.size(); ++node) {
+    if (!reached.contains(node)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -31,6 +35,20 @@ CUstreamCaptureMode exchange_thread_mode(CUstreamCaptureMode mode) noexcept {
 }
 
 void CaptureRegistry::begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode) {
+  auto graph = std::make_shared<Graph>();
+  graph->handle = driver().graphs.insert(graph);
+  try {
+    begin_into(stream, mode, graph, {});
+  } catch (const DriverError&) {
+    driver().graphs.remove(graph->handle);
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  stream->capture->given_graph = false;
+}
+
+void CaptureRegistry::begin_into(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode,
+                                 std::shared_ptr<Graph> graph, const std::set<std::size_t>& after) {
   require(stream->kind() != Stream::Kind::kLegacy, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const std::lock_guard lock(mutex_);
   require(!stream->capture, CUDA_ERROR_ILLEGAL_STATE);
@@ -40,10 +58,11 @@ void CaptureRegistry::begin(const std::shared_ptr<Stream>& stream, CUstreamCaptu
   capture->id = ++last_id_;
   capture->origin = stream.get();
   capture->streams.insert(stream);
-  capture->graph = std::make_shared<Graph>();
-  capture->graph->handle = driver().graphs.insert(capture->graph);
+  capture->first_node = graph->nodes.size();
+  capture->given_graph = true;
+  capture->graph = std::move(graph);
   stream->capture = capture;
-  stream->capture_tail.clear();
+  stream->capture_tail = after;
   captures_.insert(std::move(capture));
   ++active_;
 }
@@ -55,7 +74,7 @@ std::shared_ptr<Graph> CaptureRegistry::end(Stream& stream) {
   require(capture->origin == &stream, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
   require(capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED || capture->thread == std::this_thread::get_id(),
           CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-  const bool joined = all_joined(*capture->graph, stream.capture_tail);
+  const bool joined = all_joined(*capture->graph, capture->first_node, stream.capture_tail);
   for (const auto& member : capture->streams) {
     member->capture = nullptr;
     member->capture_tail.clear();
@@ -64,7 +83,7 @@ std::shared_ptr<Graph> CaptureRegistry::end(Stream& stream) {
   --active_;
   const auto graph = capture->graph;
   if (!capture->valid || !joined) {
-    driver().graphs.remove(graph->handle);
+    if (!capture->given_graph) driver().graphs.remove(graph->handle);
     throw DriverError(capture->valid ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
                                      : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   }
@@ -108,10 +127,10 @@ bool CaptureRegistry::record_graph(Stream& stream, const Graph& graph) {
   const std::lock_guard lock(mutex_);
   if (!stream.capture) return false;
   require(stream.capture->valid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  for (const GraphNode& original : graph.nodes) {
-    GraphNode node = original;
-    append(stream, std::move(node));
-  }
+  GraphNode node;
+  node.work.kind = CU_GRAPH_NODE_TYPE_GRAPH;
+  node.child = std::make_shared<ChildGraph>(graph);
+  append(stream, std::move(node));
   return true;
 }
 

@@ -25,6 +25,8 @@ class Capture {
   const Stream* origin = nullptr;
   std::set<std::shared_ptr<Stream>> streams;
   std::shared_ptr<Graph> graph;
+  std::size_t first_node = 0;  ///< nodes before it were in the graph already
+  bool given_graph = false;    ///< captured into a graph of the program's
   bool valid = true;
   std::vector<CUgraphNode> told_dependencies;  ///< what cuStreamGetCaptureInfo pointed to last
 };
@@ -35,6 +37,9 @@ class Capture {
 class CaptureRegistry {
  public:
   void begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode);
+  /// Into a graph of the program's, after some of its nodes.
+  void begin_into(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode,
+                  std::shared_ptr<Graph> graph, const std::set<std::size_t>& after);
   std::shared_ptr<Graph> end(Stream& stream);
 
   /// Takes the work into the stream's capture, if it has one. Work of a legacy stream throws, and ends the

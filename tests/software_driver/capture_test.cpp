@@ -245,9 +245,65 @@ TEST_F(CaptureTest, AGraphLaunchedInACaptureBecomesPartOfIt) {
   EXPECT_OK(cuGraphLaunch(inner, captured_));
   add(captured_, 0, 10);
   ASSERT_OK(end());
+  CUgraphNode nodes[2] = {};
+  std::size_t count = 2;
+  CUgraph child = nullptr;
+  EXPECT_OK(cuGraphGetNodes(graph_, nodes, &count));
+  EXPECT_OK(cuGraphChildGraphNodeGetGraph(nodes[0], &child));
+  EXPECT_OK(cuGraphGetNodes(child, nullptr, &count));
+  EXPECT_EQ(1U, count);
   EXPECT_OK(cuGraphExecDestroy(inner));
   replay(2);
   EXPECT_EQ(22U, word_at(words_));
+}
+
+TEST_F(CaptureTest, NodesTellWhatTheyTouch) {
+  begin();
+  add(captured_, 3, 5);
+  EXPECT_OK(cuMemsetD32Async(words_ + 4, 7, 2, captured_));
+  EXPECT_OK(cuMemcpyDtoDAsync(words_ + 64, words_, 16, captured_));
+  ASSERT_OK(end());
+  CUgraphNode nodes[3] = {};
+  std::size_t count = 3;
+  ASSERT_OK(cuGraphGetNodes(graph_, nodes, &count));
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  ASSERT_OK(cuGraphKernelNodeGetParams(nodes[0], &kernel));
+  EXPECT_EQ(kernel_, kernel.func);
+  EXPECT_EQ(words_ + 12, *static_cast<CUdeviceptr*>(kernel.kernelParams[0]));
+  CUDA_MEMSET_NODE_PARAMS set{};
+  ASSERT_OK(cuGraphMemsetNodeGetParams(nodes[1], &set));
+  EXPECT_EQ(words_ + 4, set.dst);
+  EXPECT_EQ(2U, set.width);
+  CUDA_MEMCPY3D copy{};
+  ASSERT_OK(cuGraphMemcpyNodeGetParams(nodes[2], &copy));
+  EXPECT_EQ(words_, copy.srcDevice);
+  EXPECT_EQ(words_ + 64, copy.dstDevice);
+  EXPECT_EQ(16U, copy.WidthInBytes);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuGraphMemcpyNodeGetParams(nodes[0], &copy));
+  EXPECT_OK(cuGraphDestroy(graph_));
+}
+
+TEST_F(CaptureTest, GraphsCanBeBuiltNodeByNodeAndCapturedInto) {
+  ASSERT_OK(cuGraphCreate(&graph_, 0));
+  CUgraphNode first = nullptr, second = nullptr;
+  const CUDA_MEMSET_NODE_PARAMS set{words_, 0, 6, 4, 1, 1};
+  ASSERT_OK(cuGraphAddMemsetNode(&first, graph_, nullptr, 0, &set, context_));
+  CUdeviceptr word = words_;
+  std::uint64_t count = 1;
+  std::uint32_t value = 1;
+  void* values[] = {&word, &count, &value};
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  kernel.func = kernel_;
+  kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = 1;
+  kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
+  kernel.kernelParams = values;
+  ASSERT_OK(cuGraphAddKernelNode(&second, graph_, &first, 1, &kernel));
+  ASSERT_OK(
+      cuStreamBeginCaptureToGraph(captured_, graph_, &second, nullptr, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  add(captured_, 0, 10);
+  ASSERT_OK(end());
+  replay(2);
+  EXPECT_EQ(17U, word_at(words_));
 }
 
 TEST_F(CaptureTest, AnExternalRecordHappensAtReplay) {

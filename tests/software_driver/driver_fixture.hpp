@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -28,27 +29,35 @@ inline std::string name_of(CUresult code) {
 #define ASSERT_OK(call) ASSERT_EQ("CUDA_SUCCESS", ::tferry::software_driver::name_of(call))
 #define EXPECT_OK(call) EXPECT_CUDA(CUDA_SUCCESS, call)
 
-/// Holds a stream's work until it is opened, so that tests can look at what has not happened yet.
+/// Holds a stream's work until it is opened, or gone, so that tests can look at what has not happened yet.
 class Gate {
  public:
   ~Gate() { open(); }
   void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
+    const std::lock_guard lock(state_->mutex);
+    state_->open = true;
+    state_->changed.notify_all();
   }
-  void close_after(CUstream stream) { EXPECT_OK(cuLaunchHostFunc(stream, wait, this)); }
+  void close_after(CUstream stream) {
+    // The function that waits owns its share, because it may still be leaving when the gate is gone.
+    EXPECT_OK(cuLaunchHostFunc(stream, wait, new std::shared_ptr<State>(state_)));
+  }
 
  private:
-  static void wait(void* self) {
-    auto& gate = *static_cast<Gate*>(self);
-    std::unique_lock lock(gate.mutex_);
-    gate.changed_.wait(lock, [&] { return gate.open_; });
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+
+  static void wait(void* share) {
+    const std::unique_ptr<std::shared_ptr<State>> owned(static_cast<std::shared_ptr<State>*>(share));
+    State& state = **owned;
+    std::unique_lock lock(state.mutex);
+    state.changed.wait(lock, [&] { return state.open; });
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 /// A fresh primary context of device 0, current in the test's thread; reset at the end, whatever its state.

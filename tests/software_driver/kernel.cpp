@@ -16,7 +16,7 @@ constexpr std::size_t kLargestParameters = 32764;
 /// A launch's own copy of its parameters, laid out as the kernel declares them.
 struct Parameters {
   std::vector<std::max_align_t> storage;
-  std::vector<const void*> pointers;
+  std::vector<void*> pointers;
 };
 
 std::size_t extent_of(const KernelCode& code) {
@@ -48,6 +48,23 @@ Parameters copy_parameters(const KernelCode& code, void** values, void** extra) 
   }
   for (const auto& parameter : code.parameters) copy.pointers.push_back(bytes + parameter.offset);
   return copy;
+}
+
+std::shared_ptr<const WorkDetails> details_of(CUfunction function, const LaunchShape& shape,
+                                              const std::shared_ptr<Parameters>& parameters) {
+  auto details = std::make_shared<WorkDetails>();
+  details->values = parameters->pointers;
+  details->owner = parameters;
+  details->kernel.func = function;
+  details->kernel.gridDimX = shape.grid[0];
+  details->kernel.gridDimY = shape.grid[1];
+  details->kernel.gridDimZ = shape.grid[2];
+  details->kernel.blockDimX = shape.block[0];
+  details->kernel.blockDimY = shape.block[1];
+  details->kernel.blockDimZ = shape.block[2];
+  details->kernel.sharedMemBytes = shape.shared_bytes;
+  details->kernel.kernelParams = details->values.data();
+  return details;
 }
 
 }  // namespace
@@ -83,15 +100,16 @@ std::map<std::string, std::size_t> KernelRegistry::globals() const {
   return globals_;
 }
 
-Work launch_work(std::shared_ptr<const KernelCode> code, const LaunchShape& shape, int device, void** values,
-                 void** extra) {
+Work launch_work(CUfunction function, std::shared_ptr<const KernelCode> code, const LaunchShape& shape,
+                 int device, void** values, void** extra) {
   require(!(values && extra));
   for (int i = 0; i < 3; ++i) require(shape.grid[i] > 0 && shape.block[i] > 0);
   require(std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2] <= 1024);
-  auto parameters = std::make_shared<const Parameters>(copy_parameters(*code, values, extra));
+  auto parameters = std::make_shared<Parameters>(copy_parameters(*code, values, extra));
   Work work;
   work.kind = CU_GRAPH_NODE_TYPE_KERNEL;
   work.duration = code->duration;
+  work.details = details_of(function, shape, parameters);
   work.run = [code = std::move(code), shape, device, parameters = std::move(parameters)] {
     SwdLaunch launch{};
     launch.name = code->name.c_str();

@@ -58,7 +58,7 @@ struct LaunchShape {
 
 /// The work of one launch: copies the parameters now, from `values` (one pointer each) or from the buffer
 /// that `extra` describes. Throws CUDA_ERROR_INVALID_VALUE where the driver would.
-Work launch_work(std::shared_ptr<const KernelCode> code, const LaunchShape& shape, int device, void** values,
-                 void** extra);
+Work launch_work(CUfunction function, std::shared_ptr<const KernelCode> code, const LaunchShape& shape,
+                 int device, void** values, void** extra);
 
 }  // namespace tferry::software_driver

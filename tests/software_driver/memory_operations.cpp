@@ -4,6 +4,7 @@
 #include "tests/software_driver/jitter.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace tferry::software_driver {
 namespace {
@@ -33,6 +34,26 @@ void choose_engine(Work& work, Device& device, const Place& to, const Place& fro
   }
 }
 
+std::shared_ptr<const WorkDetails> copy_details(const Box& to, bool to_host, const Box& from, bool from_host,
+                                                const Extent& extent) {
+  auto details = std::make_shared<WorkDetails>();
+  CUDA_MEMCPY3D& copy = details->copy;
+  copy.srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  copy.srcHost = from_host ? reinterpret_cast<const void*>(from.base) : nullptr;
+  copy.srcDevice = from_host ? 0 : from.base;
+  copy.srcPitch = from.row_stride;
+  copy.srcHeight = from.row_stride ? from.slice_stride / from.row_stride : 0;
+  copy.dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  copy.dstHost = to_host ? reinterpret_cast<void*>(to.base) : nullptr;
+  copy.dstDevice = to_host ? 0 : to.base;
+  copy.dstPitch = to.row_stride;
+  copy.dstHeight = to.row_stride ? to.slice_stride / to.row_stride : 0;
+  copy.WidthInBytes = extent.width;
+  copy.Height = extent.height;
+  copy.Depth = extent.depth;
+  return details;
+}
+
 template <class Row>
 void for_each_row(const Extent& extent, Row row) {
   for (std::size_t z = 0; z < extent.depth; ++z) {
@@ -52,6 +73,7 @@ Work copy_work(Device& device, const Box& to, Side to_side, const Box& from, Sid
   const Place to_place = checked_place(to.base, to_side);
   const Place from_place = checked_place(from.base, from_side);
   choose_engine(work, device, to_place, from_place, extent.width * extent.height * extent.depth);
+  work.details = copy_details(to, !to_place.known, from, !from_place.known, extent);
   work.run = [to, from, extent] {
     for_each_row(extent, [&](std::size_t z, std::size_t y) {
       const Address target = to.base + z * to.slice_stride + y * to.row_stride;
@@ -70,6 +92,9 @@ Work set_work(const Box& to, unsigned value, std::size_t element, const Extent& 
   require(extent.height == 1 || to.row_stride >= extent.width * element);
   checked_place(to.base, Side::kDevice);
   work.duration = time_of(extent.width * element * extent.height, driver().config.d2d_gbps);
+  auto details = std::make_shared<WorkDetails>();
+  details->set = {to.base, to.row_stride, value, static_cast<unsigned>(element), extent.width, extent.height};
+  work.details = std::move(details);
   work.run = [to, value, element, extent] {
     for_each_row(extent, [&](std::size_t, std::size_t y) {
       auto* row = reinterpret_cast<unsigned char*>(to.base + y * to.row_stride);

@@ -40,6 +40,12 @@ inline Work copy_work(Device& device, Address to, Side to_side, Address from, Si
                    Extent{size, 1, 1});
 }
 
+/// The work of a copy as cuMemcpy2D and cuMemcpy3D describe it, from the current context's device. Arrays
+/// throw CUDA_ERROR_NOT_SUPPORTED.
+Work planar_copy(const CUDA_MEMCPY2D& copy);
+Work spatial_copy(const CUDA_MEMCPY3D& copy);
+Work spatial_copy(const CUDA_MEMCPY3D_PEER& copy);
+
 /// The work of one memset: `extent.width` elements of `element` bytes a row.
 Work set_work(const Box& to, unsigned value, std::size_t element, const Extent& extent);
 

@@ -49,13 +49,18 @@ struct Step {
 constexpr int kStreams = 3;
 constexpr int kBuffers = 4;
 constexpr std::size_t kWords = 512;
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t kSteps = 8;
+#else
+constexpr std::size_t kSteps = 25;
+#endif
 
 std::vector<Step> random_steps() {
   const auto step = rc::gen::build<Step>(rc::gen::set(&Step::stream, rc::gen::inRange(0, kStreams)),
                                          rc::gen::set(&Step::to, rc::gen::inRange(0, kBuffers)),
                                          rc::gen::set(&Step::from, rc::gen::inRange(0, kBuffers)),
                                          rc::gen::set(&Step::value, rc::gen::inRange(1U, 99U)));
-  return *rc::gen::container<std::vector<Step>>(25, step);
+  return *rc::gen::container<std::vector<Step>>(kSteps, step);
 }
 
 class PropertyTest : public DriverTest {

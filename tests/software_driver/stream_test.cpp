@@ -312,6 +312,22 @@ TEST_F(StreamTest, RowsAndBoxesAreCopiedWithTheirPitch) {
   EXPECT_EQ((std::vector<std::uint32_t>{5, 6, 9, 10, 17, 18, 21, 22}), box);
 }
 
+TEST_F(StreamTest, BatchesAreCopiedInOrderOnARealStream) {
+  const CUdeviceptr base = buffer();
+  ASSERT_OK(cuMemsetD32(base, 1, 1));
+  ASSERT_OK(cuCtxSynchronize());
+  CUdeviceptr to[] = {base + 4, base + 8}, from[] = {base, base + 4};
+  std::size_t sizes[] = {4, 4}, starts[] = {0};
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  const CUstream plain = stream();
+  ASSERT_OK(cuMemcpyBatchAsync(to, from, sizes, 2, &attributes, starts, 1, plain));
+  ASSERT_OK(cuStreamSynchronize(plain));
+  EXPECT_EQ((std::vector<std::uint32_t>{1, 1, 1}), words_at(base, 3));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE,
+              cuMemcpyBatchAsync(to, from, sizes, 2, &attributes, starts, 1, nullptr));
+}
+
 TEST_F(StreamTest, MemsetsOfAllWidths) {
   const CUdeviceptr base = buffer();
   ASSERT_OK(cuMemsetD8(base, 0xab, 4));
