@@ -275,6 +275,25 @@ TEST_F(IngestTest, KnowsACardUnderTheNumbersOfEveryProcess) {
   EXPECT_EQ(query(session, "SELECT process_id, ordinal, device_id FROM process_device"), "1|0|1\n2|1|1");
 }
 
+TEST_F(IngestTest, PutsTogetherWhatHooksAndCuptiKnowOfACard) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(ProcessRecord{.time_ns = 1, .rank = 2, .host = spool.intern("node1")});
+    spool.append(
+        DeviceRecord{.time_ns = 1, .device = 0, .pci_bus = 0x19, .memory_bytes = 512, .copy_engines = 3});
+    spool.append(DeviceRecord{.time_ns = 1, .device = 1, .pci_bus = 0x3b});
+  });
+  collector([](SpoolWriter& spool) { spool.append(card(0, 0xaa)); });
+  spool(SpoolSource::kSampler, [](SpoolWriter& spool) {
+    spool.append(card(5, 0xaa));
+    spool.append(DeviceRecord{.time_ns = 1, .device = 6, .pci_bus = 0x3b});
+  });
+  Session session = ingest();
+  EXPECT_EQ(
+      query(session, "SELECT host, substr(uuid, 1, 6), pci_address, memory_bytes, copy_engines FROM device"),
+      "node1|GPU-aa|0000:19:00.0|512|3\nnode1|unknow|0000:3b:00.0|NULL|NULL");
+  EXPECT_EQ(query(session, "SELECT ordinal, device_id FROM process_device"), "0|1\n1|2\n5|1\n6|2");
+}
+
 TEST_F(IngestTest, TellsOfLossesOfEveryKind) {
   runtime([](SpoolWriter& spool) {
     spool.append(LossRecord{.time_ns = 5,

@@ -70,16 +70,19 @@ void ProcessIngest::write_process() {
     if (record.host != 0) row.host = names_.text(record.host);
     if (record.command != 0) row.command = names_.text(record.command);
   }
-  host_ = row.host;
   process_id_ = writer_.insert(row);
 }
 
 void ProcessIngest::write_devices() {
+  // Hooks, CUPTI and sampler know different things about a card.
+  std::map<std::int32_t, DeviceRecord> cards;
   for (const DeviceRecord& record : process_.devices) {
-    const auto [place, is_new] = devices_.try_emplace(record.device);
-    if (!is_new) continue;
-    place->second = names_.device(record, host_);
-    writer_.insert(ProcessDeviceRow{process_id_, record.device, place->second});
+    const auto [place, is_new] = cards.try_emplace(record.device, record);
+    if (!is_new) place->second = merge(place->second, record);
+  }
+  for (const auto& [ordinal, card] : cards) {
+    devices_[ordinal] = names_.device(card);
+    writer_.insert(ProcessDeviceRow{process_id_, ordinal, devices_[ordinal]});
   }
 }
 

@@ -58,7 +58,6 @@ class ProcessIngest {
   IngestReport& report_;
   OperationJoin join_;
   std::int64_t process_id_ = 0;
-  std::optional<std::string> host_;
   std::map<std::int32_t, std::int64_t> devices_;  ///< by ordinal
   std::map<ActivityStream, std::int64_t> streams_;
   std::map<std::uint64_t, std::int64_t> call_streams_;  ///< of handles without an activity stream

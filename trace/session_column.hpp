@@ -12,9 +12,11 @@ namespace tferry::trace {
 /// One column of a session table: its name and the member of the row struct that holds it. Every row struct
 /// has
 ///   static constexpr const char* kTable;       // the table's name
+///   template <typename Row = ThisRow>
 ///   static constexpr auto columns();           // std::tuple of Column, in the table's order
-/// from which the schema, the inserts and the selects are made, so that they cannot disagree. A member `id`
-/// is the primary key; 0 when inserting lets SQLite choose.
+/// (a template, so that only those who use a table pay for compiling it), from which the schema, the inserts
+/// and the selects are made, so that they cannot disagree. A member `id` is the primary key; 0 when inserting
+/// lets SQLite choose.
 template <typename Row, typename Value>
 struct Column {
   const char* name;

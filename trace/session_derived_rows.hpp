@@ -26,8 +26,8 @@ struct IterationRow {
   std::int64_t regular = 0;  ///< 1: has the typical sequence of operations
   std::string source = {};   ///< period or marker
 
+  template <typename Row = IterationRow>
   static constexpr auto columns() {
-    using Row = IterationRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"number", &Row::number},
@@ -61,8 +61,8 @@ struct OperationRow {
   std::optional<std::int64_t> memcpy_id = {};
   std::optional<std::int64_t> memset_id = {};
 
+  template <typename Row = OperationRow>
   static constexpr auto columns() {
-    using Row = OperationRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"operation", &Row::operation},
@@ -99,8 +99,8 @@ struct TensorRow {
   std::int64_t instances = 0;                       ///< allocations matched
   std::int64_t movable = 0;
 
+  template <typename Row = TensorRow>
   static constexpr auto columns() {
-    using Row = TensorRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -123,8 +123,8 @@ struct TensorAllocationRow {
   std::int64_t allocation_id = 0;
   std::optional<std::int64_t> iteration_id = {};
 
+  template <typename Row = TensorAllocationRow>
   static constexpr auto columns() {
-    using Row = TensorAllocationRow;
     return std::tuple{Column{"tensor_id", &Row::tensor_id}, Column{"allocation_id", &Row::allocation_id},
                       Column{"iteration_id", &Row::iteration_id}};
   }
@@ -150,8 +150,8 @@ struct TransferRow {
   std::optional<double> lost_ns = {};     ///< to others
   std::optional<double> exposed_ns = {};  ///< during which no kernel of its device ran
 
+  template <typename Row = TransferRow>
   static constexpr auto columns() {
-    using Row = TransferRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -188,8 +188,8 @@ struct ContentionRow {
   double lost_ns = 0;
   std::string known_by = {};
 
+  template <typename Row = ContentionRow>
   static constexpr auto columns() {
-    using Row = ContentionRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"iteration_id", &Row::iteration_id},
                       Column{"link_id", &Row::link_id},

@@ -43,8 +43,8 @@ struct KernelRow {
   std::optional<std::int64_t> thread = {};     ///< of the call
   StreamOwner owner = StreamOwner::kUnknown;   ///< the program's, or the runtime's own
 
+  template <typename Row = KernelRow>
   static constexpr auto columns() {
-    using Row = KernelRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -102,8 +102,8 @@ struct MemcpyRow {
   std::optional<std::int64_t> thread = {};     ///< of the call
   StreamOwner owner = StreamOwner::kUnknown;   ///< the program's, or the runtime's own
 
+  template <typename Row = MemcpyRow>
   static constexpr auto columns() {
-    using Row = MemcpyRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -155,8 +155,8 @@ struct MemsetRow {
   std::optional<std::int64_t> thread = {};     ///< of the call
   StreamOwner owner = StreamOwner::kUnknown;   ///< the program's, or the runtime's own
 
+  template <typename Row = MemsetRow>
   static constexpr auto columns() {
-    using Row = MemsetRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -194,8 +194,8 @@ struct GraphLaunchRow {
   std::optional<std::int64_t> wait_ns = {};
   std::optional<std::int64_t> thread = {};
 
+  template <typename Row = GraphLaunchRow>
   static constexpr auto columns() {
-    using Row = GraphLaunchRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -224,8 +224,8 @@ struct UmEventRow {
   std::optional<std::int64_t> destination_device_id = {};  ///< NULL: host
   std::optional<std::int64_t> cause = {};
 
+  template <typename Row = UmEventRow>
   static constexpr auto columns() {
-    using Row = UmEventRow;
     return std::tuple{Column{"process_id", &Row::process_id},
                       Column{"kind", &Row::kind},
                       Column{"start_ns", &Row::start_ns},
@@ -248,8 +248,8 @@ struct CounterRow {
   std::int64_t end_ns = 0;
   double value = 0;  ///< over the interval
 
+  template <typename Row = CounterRow>
   static constexpr auto columns() {
-    using Row = CounterRow;
     return std::tuple{Column{"device_id", &Row::device_id}, Column{"name_id", &Row::name_id},
                       Column{"start_ns", &Row::start_ns}, Column{"end_ns", &Row::end_ns},
                       Column{"value", &Row::value}};
@@ -267,8 +267,8 @@ struct SyncRow {
   std::optional<std::int64_t> correlation_id = {};
   std::optional<std::int64_t> thread = {};
 
+  template <typename Row = SyncRow>
   static constexpr auto columns() {
-    using Row = SyncRow;
     return std::tuple{Column{"process_id", &Row::process_id},
                       Column{"stream_id", &Row::stream_id},
                       Column{"kind", &Row::kind},

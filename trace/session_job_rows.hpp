@@ -20,8 +20,8 @@ struct MetaRow {
   std::string key = {};
   std::string value = {};
 
+  template <typename Row = MetaRow>
   static constexpr auto columns() {
-    using Row = MetaRow;
     return std::tuple{Column{"key", &Row::key}, Column{"value", &Row::value}};
   }
 };
@@ -33,8 +33,8 @@ struct EnumerationRow {
   std::int64_t value = 0;
   std::string label = {};
 
+  template <typename Row = EnumerationRow>
   static constexpr auto columns() {
-    using Row = EnumerationRow;
     return std::tuple{Column{"name", &Row::name}, Column{"value", &Row::value}, Column{"label", &Row::label}};
   }
 };
@@ -45,8 +45,8 @@ struct StringRow {
   std::int64_t id = 0;
   std::string value = {};
 
+  template <typename Row = StringRow>
   static constexpr auto columns() {
-    using Row = StringRow;
     return std::tuple{Column{"id", &Row::id}, Column{"value", &Row::value}};
   }
 };
@@ -68,8 +68,8 @@ struct ProcessRow {
   std::optional<std::int64_t> start_realtime_ns = {};  ///< CLOCK_REALTIME at start_ns, aligns hosts
   std::optional<std::int64_t> clock_error_ns = {};     ///< of that alignment
 
+  template <typename Row = ProcessRow>
   static constexpr auto columns() {
-    using Row = ProcessRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"pid", &Row::pid},
                       Column{"parent_pid", &Row::parent_pid},
@@ -103,8 +103,8 @@ struct DeviceRow {
   std::optional<std::int64_t> numa_node = {};
   std::optional<std::int64_t> budget_bytes = {};  ///< of the recording, NULL: none
 
+  template <typename Row = DeviceRow>
   static constexpr auto columns() {
-    using Row = DeviceRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"uuid", &Row::uuid},
                       Column{"host", &Row::host},
@@ -128,8 +128,8 @@ struct ProcessDeviceRow {
   std::int64_t ordinal = 0;
   std::int64_t device_id = 0;
 
+  template <typename Row = ProcessDeviceRow>
   static constexpr auto columns() {
-    using Row = ProcessDeviceRow;
     return std::tuple{Column{"process_id", &Row::process_id}, Column{"ordinal", &Row::ordinal},
                       Column{"device_id", &Row::device_id}};
   }
@@ -150,8 +150,8 @@ struct LinkRow {
   std::optional<double> duplex_d2h_bytes_per_second = {};
   std::string known_by = {};  ///< measured, learned, assumed or unknown
 
+  template <typename Row = LinkRow>
   static constexpr auto columns() {
-    using Row = LinkRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"parent_id", &Row::parent_id},
                       Column{"kind", &Row::kind},
@@ -178,8 +178,8 @@ struct StreamRow {
   std::optional<std::int64_t> priority = {};
   StreamOwner owner = StreamOwner::kUnknown;
 
+  template <typename Row = StreamRow>
   static constexpr auto columns() {
-    using Row = StreamRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -203,8 +203,8 @@ struct MarkerRow {
   std::int64_t name_id = 0;
   std::optional<std::int64_t> domain_id = {};  ///< string.id
 
+  template <typename Row = MarkerRow>
   static constexpr auto columns() {
-    using Row = MarkerRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"thread", &Row::thread},
@@ -225,8 +225,8 @@ struct OverheadRow {
   std::string what = {};
   std::optional<std::int64_t> thread = {};
 
+  template <typename Row = OverheadRow>
   static constexpr auto columns() {
-    using Row = OverheadRow;
     return std::tuple{Column{"process_id", &Row::process_id}, Column{"start_ns", &Row::start_ns},
                       Column{"end_ns", &Row::end_ns}, Column{"what", &Row::what},
                       Column{"thread", &Row::thread}};
@@ -244,8 +244,8 @@ struct LossRow {
   std::optional<std::int64_t> last_ns = {};
   std::optional<std::string> detail = {};
 
+  template <typename Row = LossRow>
   static constexpr auto columns() {
-    using Row = LossRow;
     return std::tuple{Column{"process_id", &Row::process_id}, Column{"what", &Row::what},
                       Column{"reason", &Row::reason},         Column{"count", &Row::count},
                       Column{"first_ns", &Row::first_ns},     Column{"last_ns", &Row::last_ns},

@@ -33,8 +33,8 @@ struct AllocationRow {
   std::int64_t movable = 0;
   std::int64_t captured = 0;
 
+  template <typename Row = AllocationRow>
   static constexpr auto columns() {
-    using Row = AllocationRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -65,8 +65,8 @@ struct AccessRow {
   KnownBy known_by = KnownBy::kUnknown;
   std::optional<std::int64_t> argument_offset = {};  ///< into the launch arguments
 
+  template <typename Row = AccessRow>
   static constexpr auto columns() {
-    using Row = AccessRow;
     return std::tuple{Column{"process_id", &Row::process_id},
                       Column{"operation", &Row::operation},
                       Column{"allocation_id", &Row::allocation_id},
@@ -93,8 +93,8 @@ struct SwapRow {
   std::optional<std::int64_t> wait_ns = {};    ///< of the submitting thread
   std::optional<std::int64_t> memcpy_id = {};  ///< the copy that did it
 
+  template <typename Row = SwapRow>
   static constexpr auto columns() {
-    using Row = SwapRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -121,8 +121,8 @@ struct GateRow {
   std::int64_t room_bytes = 0;
   std::int64_t on_gpu = 0;  ///< 1: the stream waited, 0: only the thread
 
+  template <typename Row = GateRow>
   static constexpr auto columns() {
-    using Row = GateRow;
     return std::tuple{Column{"process_id", &Row::process_id}, Column{"device_id", &Row::device_id},
                       Column{"operation", &Row::operation},   Column{"start_ns", &Row::start_ns},
                       Column{"end_ns", &Row::end_ns},         Column{"fetch_bytes", &Row::fetch_bytes},

@@ -32,8 +32,8 @@ struct BoundRow {
   std::optional<double> link_d2h_bytes_per_second = {};
   std::string link_known_by = {};
 
+  template <typename Row = BoundRow>
   static constexpr auto columns() {
-    using Row = BoundRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"process_id", &Row::process_id},
                       Column{"device_id", &Row::device_id},
@@ -71,8 +71,8 @@ struct PlanRow {
   std::optional<std::string> sha256 = {};  ///< of its actions, set before a run
   std::string created = {};                ///< ISO 8601
 
+  template <typename Row = PlanRow>
   static constexpr auto columns() {
-    using Row = PlanRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"name", &Row::name},
                       Column{"planner", &Row::planner},
@@ -108,8 +108,8 @@ struct PlanActionRow {
   std::optional<double> planned_start_ns = {};  ///< from the start of the iteration
   std::optional<double> planned_end_ns = {};
 
+  template <typename Row = PlanActionRow>
   static constexpr auto columns() {
-    using Row = PlanActionRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"plan_id", &Row::plan_id},
                       Column{"number", &Row::number},
@@ -140,8 +140,8 @@ struct SimulationRow {
   std::optional<std::int64_t> peak_bytes = {};
   std::string resource = {};  ///< that limits it
 
+  template <typename Row = SimulationRow>
   static constexpr auto columns() {
-    using Row = SimulationRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"plan_id", &Row::plan_id},
                       Column{"process_id", &Row::process_id},
@@ -180,8 +180,8 @@ struct RunRow {
   std::optional<std::int64_t> late_fetches = {};
   std::optional<std::int64_t> wait_ns = {};  ///< per iteration
 
+  template <typename Row = RunRow>
   static constexpr auto columns() {
-    using Row = RunRow;
     return std::tuple{Column{"id", &Row::id},
                       Column{"plan_id", &Row::plan_id},
                       Column{"process_id", &Row::process_id},
