@@ -19,9 +19,8 @@ LIMIT_BYTES = 40 << 20
 GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 # The collector is loaded by the driver into jobs that bring CUPTI themselves.
 ALSO_NEEDED = {"libtferry_collector.so": re.compile(r"libcupti\.so\.\d+")}
-PROGRAMS = ["tferry", "tferry-sample-layers", "tferry-sample-layers-cuda", "tferry-ballast", "tferry-memory-sampler",
-            "tferry-sampler", "tferry-bench"]
-LIBRARIES = ["libtferry_runtime.so", "libtferry_collector.so", "software_driver/libcuda.so.1"]
+PROGRAMS = ["tferry", "tferry-sample-layers-cuda", "tferry-ballast", "tferry-memory-sampler", "tferry-sampler"]
+LIBRARIES = ["libtferry_runtime.so", "libtferry_collector.so"]
 TREES = [("samples/python", "samples/python"), ("benchmarks", "benchmarks")]
 SCRIPT_SUFFIXES = (".py", ".json", ".md")
 
@@ -76,12 +75,19 @@ def relocate(word, build, source, output):
     return word
 
 
+def relocate_variable(variable, build, source, output):
+    name, _, value = variable.partition("=")
+    return name + "=" + ":".join(relocate(part, build, source, output) for part in value.split(":"))
+
+
 def write_gpu_tests(build, source, output):
     """One line a test: name, time limit, exit code that means skipped, command; tabs between."""
     lines = []
     for name, command, properties in gpu_tests(build):
+        if os.path.isabs(command[0]) and not os.path.isfile(command[0]):
+            fail(f"{command[0]}, which the test {name} runs, was not built", "build all targets")
         words = [relocate(word, build, source, output) for word in command]
-        variables = [relocate(word, build, source, output) for word in properties.get("ENVIRONMENT", [])]
+        variables = [relocate_variable(variable, build, source, output) for variable in properties.get("ENVIRONMENT", [])]
         if variables:
             words = ["env"] + variables + words
         limit = int(float(properties.get("TIMEOUT", 300)))
