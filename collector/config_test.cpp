@@ -1,0 +1,61 @@
+#include "collector/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace tferry::collector {
+namespace {
+
+std::vector<int> kinds_of(const char* list) {
+  Config config;
+  choose_kinds(list, config);
+  return {config.kinds.begin(), config.kinds.end()};
+}
+
+TEST(ConfigTest, UsualKindsAreThoseThatCostNothing) {
+  EXPECT_EQ(kinds_of(nullptr),
+            (std::vector<int>{CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
+                              CUPTI_ACTIVITY_KIND_STREAM, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                              CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                              CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                              CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_OVERHEAD}));
+  EXPECT_EQ(kinds_of(""), kinds_of(nullptr));
+}
+
+TEST(ConfigTest, AListReplacesTheUsualOne) {
+  Config config;
+  EXPECT_TRUE(choose_kinds("kernel,um", config));
+  EXPECT_EQ(config.kinds.size(), 4u);
+  EXPECT_EQ(config.kinds.back(), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  EXPECT_TRUE(config.unified_memory);
+}
+
+TEST(ConfigTest, UnknownNamesAreToldAndTheRestCounts) {
+  Config config;
+  EXPECT_FALSE(choose_kinds("kernel,kernals,memset", config));
+  EXPECT_EQ(config.kinds.size(), 5u);
+  EXPECT_EQ(
+      config.error,
+      "TFERRY_COLLECT names 'kernals', which is none of kernel, memcpy, memset, sync, marker, overhead, um");
+}
+
+TEST(ConfigTest, ReadsTheEnvironment) {
+  setenv("TFERRY_RUN_DIR", "/somewhere", 1);
+  setenv("TFERRY_SPOOL_LIMIT", "1048576", 1);
+  unsetenv("TFERRY_COLLECT");
+  Config config = Config::from_environment();
+  EXPECT_EQ(config.run_directory, "/somewhere");
+  EXPECT_EQ(config.spool_limit, 1 << 20);
+  EXPECT_EQ(config.error, "");
+  setenv("TFERRY_SPOOL_LIMIT", "4GiB", 1);
+  config = Config::from_environment();
+  EXPECT_EQ(config.spool_limit, 0);
+  EXPECT_EQ(config.error, "TFERRY_SPOOL_LIMIT=4GiB is not a number of bytes: no limit");
+  unsetenv("TFERRY_SPOOL_LIMIT");
+  unsetenv("TFERRY_RUN_DIR");
+  EXPECT_EQ(Config::from_environment().run_directory, "");
+}
+
+}  // namespace
+}  // namespace tferry::collector
