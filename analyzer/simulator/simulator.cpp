@@ -39,7 +39,7 @@ class Engine final : public Mover {
   Simulation run() {
     result_.stalls_ns.assign(count_, 0);
     while (running_ < end_) {
-      while (launch() | issue_in() | issue_out() | start_operation()) {
+      while (launch() || issue_in() || issue_out() || start_operation()) {
       }
       if (running_ >= end_) break;
       step();
@@ -106,7 +106,7 @@ class Engine final : public Mover {
   }
 
   bool launch() {
-    if (launched_ >= end_ || launched_ >= running_ + run_ahead_ + (busy_ ? 1 : 0)) return false;
+    if (launched_ >= running_ + run_ahead_ + (busy_ ? 1 : 0)) return false;
     if (!acquiring_ && !begin_acquiring()) return false;
     std::int64_t lacking = 0;
     bool settled = true;
@@ -149,12 +149,22 @@ class Engine final : public Mover {
     for (const Use& use : uses_at(launched_)) {
       TensorState& state = memory_[use.tensor];
       ++state.pins;
+      if (state.leaving > 0) cancel_page_outs(use.tensor);
       late |= use.reads && state.present < state.size;
       if (first_of_life(use)) alive_[use.tensor] = true;
       policy_.launching(use.tensor, launched_);
     }
     late_.push_back(late);
     return true;
+  }
+
+  void cancel_page_outs(std::uint32_t tensor) {
+    std::erase_if(out_queue_, [&](const PageOut& order) {
+      if (order.tensor != tensor) return false;
+      memory_[tensor].leaving -= order.bytes;
+      leaving_ -= order.bytes;
+      return true;
+    });
   }
 
   bool first_of_life(const Use& use) const {
@@ -221,25 +231,15 @@ class Engine final : public Mover {
 
   bool issue_out() {
     if (link_.busy(Link::kOut)) return false;
-    while (!out_queue_.empty()) {
-      PageOut& order = out_queue_.front();
-      TensorState& state = memory_[order.tensor];
-      const bool pointless = state.pins > 0 || order.bytes > state.leaving;
-      if (pointless || order.bytes == 0) {
-        const std::int64_t rest = std::min(order.bytes, state.leaving);
-        state.leaving -= rest;
-        leaving_ -= order.bytes;
-        out_queue_.pop_front();
-        continue;
-      }
-      const std::int64_t bytes = std::min(options_.chunk_bytes, order.bytes);
-      order.bytes -= bytes;
-      out_flight_ = {order.tensor, bytes};
-      out_freed_ = false;
-      link_.start(Link::kOut, static_cast<double>(bytes));
-      return true;
-    }
-    return false;
+    if (out_queue_.empty()) return false;
+    PageOut& order = out_queue_.front();
+    const std::int64_t bytes = std::min(options_.chunk_bytes, order.bytes);
+    out_flight_ = {order.tensor, bytes};
+    out_freed_ = false;
+    order.bytes -= bytes;
+    if (order.bytes == 0) out_queue_.pop_front();
+    link_.start(Link::kOut, static_cast<double>(bytes));
+    return true;
   }
 
   bool start_operation() {
@@ -271,6 +271,7 @@ class Engine final : public Mover {
     for (const std::uint32_t tensor : dies_at_[operation]) {
       alive_[tensor] = false;
       if (link_.busy(Link::kOut) && out_flight_.tensor == tensor) out_freed_ = true;
+      cancel_page_outs(tensor);
       memory_.release(tensor);
     }
     policy_.finished(running_, *this);
