@@ -217,7 +217,11 @@ class Reader {
       if (!alive(result_.tensors[tensor].tensor, position)) continue;
       const auto [place, fresh] = kinds_.try_emplace({position, tensor}, access.kind);
       if (!fresh) place->second = stricter(place->second, access.kind);
-      result_.tensors[tensor].accesses += fresh;
+    }
+    for (const auto& [key, ignored] : kinds_) {
+      MatchedTensor& matched = result_.tensors[key.second];
+      if (matched.accesses++ == 0) matched.first_access = key.first;
+      matched.last_access = key.first;
     }
   }
 

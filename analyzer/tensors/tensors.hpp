@@ -14,6 +14,8 @@ struct MatchedTensor {
   std::vector<std::uint32_t> allocations;  ///< indices into the recording; one for a persistent tensor
   std::vector<std::uint32_t> iterations;  ///< of each, the iteration that it was born in; empty if persistent
   std::uint32_t accesses = 0;             ///< operations per iteration that name it
+  std::uint32_t first_access = 0;         ///< position; of a tensor that something names
+  std::uint32_t last_access = 0;
   bool movable = false;
 };
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "analyzer/bound/bound.hpp"
+#include "analyzer/iterations/period.hpp"
+#include "analyzer/planner/lookahead.hpp"
+#include "analyzer/session/read_recording.hpp"
+#include "analyzer/simulator/simulator.hpp"
+#include "analyzer/tensors/tensors.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tferry::analyzer {
+
+struct AnalysisOptions {
+  std::optional<std::int64_t> budget_bytes;  ///< of GPU memory for the program, per GPU
+  std::optional<double> oversubscription;    ///< footprint over budget; used where no budget is given
+  std::optional<LinkRates> link;             ///< instead of what the session knows
+  bool plan = true;
+  LookaheadOptions planner;
+};
+
+struct PolicySimulation {
+  std::string policy;  ///< on-demand, lms-early, lookahead
+  Simulation result;
+};
+
+/// What is known about one process on one GPU. What is not known is empty, and `unknown` says why in words.
+struct RankAnalysis {
+  SessionRecording source;
+  std::optional<Iterations> iterations;
+  std::optional<RecordedIteration> typical;  ///< its workload has budget and link set once there is a budget
+  std::int64_t budget_bytes = 0;             ///< 0: none was given
+  std::string link_known_by;                 ///< measured, learned, assumed
+  std::optional<Bound> bound;
+  std::vector<PolicySimulation> simulations;
+  std::optional<Plan> plan;
+  std::vector<std::string> unknown;
+};
+
+/// The whole way from a session to bound, simulations and plan, for every process and GPU in it. The
+/// planner's budget is what the given one leaves beside the tensors that cannot move. Throws
+/// trace::SessionError when the file is damaged, std::invalid_argument for a budget or factor that is none.
+std::vector<RankAnalysis> analyze_session(trace::Session& session, const AnalysisOptions& options);
+
+/// The same for one recording.
+RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
+                               const std::string& link_known_by, const AnalysisOptions& options);
+
+}  // namespace tferry::analyzer

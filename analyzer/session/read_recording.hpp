@@ -1,0 +1,35 @@
+#pragma once
+
+#include "analyzer/tensors/recording.hpp"
+#include "trace/session.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tferry::analyzer {
+
+/// What one process did on one GPU, with the rows that it came from.
+struct SessionRecording {
+  std::int64_t process_id = 0;
+  std::int64_t device_id = 0;
+  Recording recording;
+  struct Source {
+    std::string kind;  ///< kernel, memcpy, memset, graph
+    std::optional<std::int64_t> name_id, stream_id, kernel_id, memcpy_id, memset_id;
+  };
+  std::vector<Source> sources;        ///< of each operation
+  bool hooked = false;                ///< calls were recorded: accesses and allocations can be known
+  std::int64_t without_call = 0;      ///< records of the GPU that no recorded call asked for, left out
+  std::int64_t unknown_accesses = 0;  ///< to allocations that were not recorded
+};
+
+/// One entry for each process and GPU on which it did something, by process, then device. The runtime's own
+/// transfers are left out. Without hooks the order is that of the GPU's start times, and there are no
+/// accesses. Throws trace::SessionError when the file turns out to be damaged.
+std::vector<SessionRecording> read_recordings(trace::Session& session);
+
+/// Rates of the link of a GPU as the session knows them, else those assumed; `known_by` says which.
+LinkRates link_rates(trace::Session& session, std::int64_t device_id, std::string* known_by);
+
+}  // namespace tferry::analyzer
