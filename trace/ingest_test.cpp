@@ -6,7 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <functional>
+#include <random>
+#include <span>
 
 namespace tferry::trace {
 namespace {
@@ -267,6 +271,71 @@ TEST_F(IngestTest, TiesKernelsOfAGraphToItsLaunch) {
   EXPECT_EQ(query(session, "SELECT operation, correlation_id FROM graph_launch"), "9|100");
 }
 
+TEST_F(IngestTest, WhatTheRuntimeDoesOnItsOwnStreamsIsNoLoss) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(launch(spool, 0, "gemm"));
+    spool.append(StreamRecord{.time_ns = 1, .handle = 0x6000, .device = 0, .owner = StreamOwner::kRuntime});
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    spool.append(StreamRecord{.time_ns = 1, .handle = 0x6000, .context_id = 1, .stream_id = 20, .device = 0});
+    spool.append(ran(spool, 0, "gemm"));
+    KernelActivityRecord scan = ran(spool, 1, "pointer_scan");
+    scan.stream_id = 20;
+    spool.append(scan);
+  });
+  Session session = ingest();
+  EXPECT_EQ(
+      query(session, "SELECT value, owner FROM kernel JOIN string ON string.id = name_id ORDER BY start_ns"),
+      "gemm|1\npointer_scan|2");
+  EXPECT_EQ(session.count<LossRow>(), 0);
+}
+
+TEST_F(IngestTest, NothingInARecordCanBreakIt) {
+  std::mt19937_64 random(5);
+  const auto scramble = [&](auto record) {
+    std::array<std::byte, sizeof record> bytes;
+    // Small numbers meet each other, large ones overflow.
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : random() % 2);
+    std::memcpy(&record, bytes.data(), sizeof record);
+    return record;
+  };
+  const auto write = [&](SpoolWriter& spool) {
+    for (int i = 0; i < 200; ++i) {
+      spool.append(scramble(ProcessRecord{}));
+      spool.append(scramble(DeviceRecord{}));
+      spool.append(scramble(ContextRecord{}));
+      spool.append(scramble(StreamRecord{}));
+      spool.append(scramble(StringRecord{}), std::as_bytes(std::span("\xff\0x", 3)));
+      spool.append(scramble(KernelLaunchRecord{}));
+      spool.append(scramble(KernelActivityRecord{}));
+      spool.append(scramble(MemcpyCallRecord{}));
+      spool.append(scramble(MemcpyActivityRecord{}));
+      spool.append(scramble(MemsetCallRecord{}));
+      spool.append(scramble(MemsetActivityRecord{}));
+      spool.append(scramble(GraphLaunchRecord{}));
+      spool.append(scramble(AllocationRecord{}));
+      spool.append(scramble(FreeRecord{}));
+      const AccessEntry entries[] = {scramble(AccessEntry{}), scramble(AccessEntry{})};
+      spool.append(scramble(AccessRecord{}), std::as_bytes(std::span(entries)));
+      spool.append(scramble(SyncRecord{}));
+      spool.append(scramble(MarkerRecord{}));
+      spool.append(scramble(CounterRecord{}));
+      spool.append(scramble(TransferRecord{}));
+      spool.append(scramble(GateRecord{}));
+      spool.append(scramble(UmEventRecord{}));
+      spool.append(scramble(OverheadRecord{}));
+      spool.append(scramble(LossRecord{}));
+    }
+  };
+  runtime(write);
+  collector(write);
+  Session session = ingest();
+  EXPECT_EQ(session.count<AccessRow>(), 800);
+  EXPECT_EQ(session.count<KernelRow>("correlation_id IS NOT NULL"), 400);
+  EXPECT_EQ(session.count<LossRow>() > 0, true);
+}
+
 TEST_F(IngestTest, KnowsACardUnderTheNumbersOfEveryProcess) {
   spool(SpoolSource::kCollector, [](SpoolWriter& spool) { spool.append(card(0, 0xaa)); });
   spool(SpoolSource::kCollector, [](SpoolWriter& spool) { spool.append(card(1, 0xaa)); });
@@ -303,7 +372,7 @@ TEST_F(IngestTest, TellsOfLossesOfEveryKind) {
                             .what = RecordKind::kKernelActivity,
                             .reason = LossReason::kCupti});
     const std::vector<AccessEntry> many(100'000);
-    spool.append_accesses(7, 1, many);
+    spool.append(AccessRecord{7, 1, many.size()}, std::as_bytes(std::span(many)));
   });
   spew(directory_ / "bad", "no spool");
   paths_.push_back(directory_ / "bad");

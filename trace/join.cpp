@@ -27,6 +27,12 @@ struct Unit {
 bool either(std::uint64_t a, std::uint64_t b) { return a == 0 || b == 0 || a == b; }
 bool either(const Dim3& a, const Dim3& b) { return a == Dim3{} || b == Dim3{} || a == b; }
 
+/// A copy between cards is device to device for a hook that does not ask whose memory it is.
+bool directions_fit(CopyKind a, CopyKind b) {
+  const auto plain = [](CopyKind kind) { return kind == CopyKind::kPeer ? CopyKind::kDeviceToDevice : kind; };
+  return either(static_cast<std::uint64_t>(plain(a)), static_cast<std::uint64_t>(plain(b)));
+}
+
 /// Walks the calls and units of one sequence together; see join().
 class Alignment {
  public:
@@ -57,7 +63,8 @@ class Alignment {
   };
 
   bool too_early(std::size_t call, std::size_t unit) const {
-    return units_[unit].start_ns != 0 && units_[unit].start_ns < calls_[call]->time_ns - slack_ns_;
+    const std::int64_t call_ns = calls_[call]->time_ns;
+    return units_[unit].start_ns != 0 && call_ns > slack_ns_ && units_[unit].start_ns < call_ns - slack_ns_;
   }
   bool fits(std::size_t call, std::size_t unit) const {
     return shapes_fit(calls_[call]->shape, units_[unit].shape) && !too_early(call, unit);
@@ -147,7 +154,10 @@ std::vector<Unit> make_units(std::span<const JoinRecord> records, std::vector<st
       units.push_back({record.shape, record.correlation_id, record.graph_id, record.start_ns, {}});
       if (record.graph_id != 0) units.back().shape = {.kind = OperationKind::kGraph};
     } else if (record.graph_id == 0) {
-      units.back().shape.bytes += record.shape.bytes;
+      // Sizes come from files: their sum may overflow.
+      units.back().shape.bytes =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(units.back().shape.bytes) +
+                                    static_cast<std::uint64_t>(record.shape.bytes));
     }
     units.back().records.push_back(index);
   }
@@ -162,8 +172,7 @@ bool shapes_fit(const OperationShape& a, const OperationShape& b) {
     case OperationKind::kKernel:
       return either(a.name, b.name) && either(a.grid, b.grid) && either(a.block, b.block);
     case OperationKind::kMemcpy:
-      return a.bytes == b.bytes &&
-             either(static_cast<std::uint64_t>(a.copy), static_cast<std::uint64_t>(b.copy));
+      return a.bytes == b.bytes && directions_fit(a.copy, b.copy);
     case OperationKind::kMemset:
       return a.bytes == b.bytes;
     case OperationKind::kGraph:

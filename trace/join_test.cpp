@@ -78,6 +78,14 @@ TEST(JoinTest, UnknownNamesAndDirectionsFitEverything) {
   EXPECT_EQ(stream.join().record_of_call, (Indexes{0, 1}));
 }
 
+TEST(JoinTest, ACopyBetweenCardsFitsOneFromDeviceToDevice) {
+  const auto copy_of = [](CopyKind kind) {
+    return OperationShape{.kind = OperationKind::kMemcpy, .copy = kind, .bytes = 8};
+  };
+  EXPECT_TRUE(shapes_fit(copy_of(CopyKind::kPeer), copy_of(CopyKind::kDeviceToDevice)));
+  EXPECT_FALSE(shapes_fit(copy_of(CopyKind::kPeer), copy_of(CopyKind::kHostToDevice)));
+}
+
 TEST(JoinTest, StreamsDoNotMix) {
   const Stream one({kernel(1), kernel(2)}, 1), other({kernel(1), kernel(2)}, 2);
   std::vector<JoinCall> calls = one.calls;

@@ -13,6 +13,10 @@ std::uint64_t number(ActivityStream stream) {
   return std::uint64_t{stream.context_id} << 32 | stream.stream_id;
 }
 
+ActivityStream stream_of_number(std::uint64_t number) {
+  return {static_cast<std::uint32_t>(number >> 32), static_cast<std::uint32_t>(number)};
+}
+
 }  // namespace
 
 OperationJoin::OperationJoin(const RecordedProcess& process) : process_(process), streams_(process.streams) {
@@ -153,6 +157,15 @@ void OperationJoin::find_owners() {
     if (runtime_handles.count(call.handle) == 0) continue;
     if (const auto stream = stream_of(call)) owners_[*stream] = StreamOwner::kRuntime;
   }
+}
+
+std::int64_t OperationJoin::records_without_call() const {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < join_records_.size(); ++i) {
+    count += joined_.call_of_record[i] < 0 &&
+             owner(stream_of_number(join_records_[i].stream)) != StreamOwner::kRuntime;
+  }
+  return count;
 }
 
 std::optional<std::size_t> OperationJoin::memcpy_of_call(std::size_t call) const {

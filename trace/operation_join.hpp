@@ -34,6 +34,8 @@ class OperationJoin {
   const std::vector<OperationCall>& calls() const { return calls_; }
   const JoinCounts& counts() const { return joined_.counts; }
   bool call_has_record(std::size_t call) const { return joined_.record_of_call[call] >= 0; }
+  /// Activity records of the program's streams that have no call. The runtime's own work has none by design.
+  std::int64_t records_without_call() const;
   /// The call of the n-th activity record of its kind; null if it has none.
   const OperationCall* call_of_kernel(std::size_t index) const { return call_of(index); }
   const OperationCall* call_of_memcpy(std::size_t index) const { return call_of(first_memcpy_ + index); }

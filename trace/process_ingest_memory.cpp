@@ -189,9 +189,8 @@ void ProcessIngest::write_losses() {
     lose("call", LossReason::kNoPartner, counts.calls - counts.matched_calls, {}, {},
          "calls without an activity record");
   }
-  if (counts.matched_records < counts.records) {
-    lose("activity", LossReason::kNoPartner, counts.records - counts.matched_records, {}, {},
-         "activity records without a call");
+  if (const std::int64_t alone = join_.records_without_call(); alone > 0) {
+    lose("activity", LossReason::kNoPartner, alone, {}, {}, "activity records without a call");
   }
 }
 

@@ -20,6 +20,7 @@ constexpr std::size_t kSeenStrings = 1 << 14;
 constexpr std::size_t kSeenProbes = 4;
 constexpr std::size_t kMaxStringBytes = 16 << 10;
 constexpr int kMaxNames = 1000;
+constexpr std::size_t kAccessesPerRecord = 100;  // fits the smallest block
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -235,7 +236,13 @@ void SpoolWriter::count_block_as_lost(const Block& block) noexcept {
 
 bool SpoolWriter::append_accesses(std::int64_t time_ns, std::uint64_t operation,
                                   std::span<const AccessEntry> entries) noexcept {
-  return append(AccessRecord{time_ns, operation, entries.size()}, std::as_bytes(entries));
+  bool all = true;
+  do {
+    const std::span<const AccessEntry> part = entries.first(std::min(entries.size(), kAccessesPerRecord));
+    all = append(AccessRecord{time_ns, operation, part.size()}, std::as_bytes(part)) && all;
+    entries = entries.subspan(part.size());
+  } while (!entries.empty());
+  return all;
 }
 
 StringId SpoolWriter::intern(std::string_view text) noexcept {

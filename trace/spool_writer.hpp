@@ -61,7 +61,7 @@ class SpoolWriter {
   bool append(const Record& record, std::span<const std::byte> variable) noexcept {
     return append_bytes(Record::kKind, std::as_bytes(std::span(&record, 1)), variable);
   }
-  /// Appends the accesses of one operation.
+  /// Appends the accesses of one operation, in several records if they are many.
   bool append_accesses(std::int64_t time_ns, std::uint64_t operation,
                        std::span<const AccessEntry> entries) noexcept;
 

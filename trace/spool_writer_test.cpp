@@ -199,11 +199,28 @@ TEST_F(SpoolWriterTest, DropsAndCountsWhenTheDiskIsSlowerThanTheJob) {
 TEST_F(SpoolWriterTest, ARecordLargerThanABlockIsDroppedAndCounted) {
   auto writer = open({.block_bytes = 4096});
   const std::vector<AccessEntry> many(1000);
-  EXPECT_FALSE(writer->append_accesses(1, 1, many));
+  EXPECT_FALSE(writer->append(AccessRecord{1, 1, many.size()}, std::as_bytes(std::span(many))));
   writer->close();
   SpoolReader reader(path());
   EXPECT_FALSE(reader.next());
   EXPECT_EQ(reader.status()->loss[static_cast<int>(RecordKind::kAccess)].count, 1);
+}
+
+TEST_F(SpoolWriterTest, TheAccessesOfOneOperationMayBeAnyNumber) {
+  auto writer = open({.block_bytes = 4096});
+  std::vector<AccessEntry> many(1050);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].allocation = i;
+  EXPECT_TRUE(writer->append_accesses(1, 7, many));
+  EXPECT_TRUE(writer->append_accesses(2, 8, {}));
+  writer->close();
+  SpoolReader reader(path());
+  std::uint64_t seen = 0;
+  while (auto record = reader.next()) {
+    if (record->time_ns() == 2) break;
+    EXPECT_EQ(record->as<AccessRecord>()->operation, 7u);
+    for (const AccessEntry& entry : record->accesses()) EXPECT_EQ(entry.allocation, seen++);
+  }
+  EXPECT_EQ(seen, many.size());
 }
 
 // HPCToolkit#195, #326, torch-xpu-ops#5287: a forked child hung in a flush, or wrote its parent's data again.
