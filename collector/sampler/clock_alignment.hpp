@@ -14,9 +14,9 @@ namespace tferry::collector {
 ///   before_start - d <= s + o <= after_start + d   and   before_stop - d <= e + o <= after_stop + d
 /// Each round gives an interval for o; rounds made close together are intersected. The offset is the middle,
 /// the error half the width. Where they do not meet, because the assumption failed or the clocks moved, the
-/// interval becomes the hull of both, so that the error covers the jump. Clocks drift (some 10 us a second are usual), so rounds
-/// are repeated while sampling goes on, `forget` starts a new set, and of a round longer than half a second
-/// only the stop counts.
+/// interval becomes the hull of both, so that the error covers the jump. Clocks drift (some 10 us a second
+/// are usual), so rounds are repeated while sampling goes on, `forget` starts a new set, and of a round
+/// longer than half a second only the stop counts.
 class ClockAlignment {
  public:
   struct Round {
