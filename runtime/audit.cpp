@@ -25,7 +25,7 @@ bool Audit::set_trap() {
   if (trap_ != kNoChunk) return true;
   pool_.set_limit(pool_.limit() + 1);
   if (pool_.free_count() == 0 && pool_.grow(1) == 0) return false;
-  trap_ = pool_.pick_free(1).front();
+  trap_ = pool_.pick_free(1, false).front();
   pool_.set_owner(trap_, &trap_owner_, 0);
   seen_.resize(pool_.chunk_size());
   return driver_.cuMemsetD8_v2(pool_.alias(trap_), kPattern, pool_.chunk_size()) == CUDA_SUCCESS;

@@ -46,7 +46,6 @@ struct Block {
   Block* older = nullptr;  ///< neighbours in the order of last use (movable, live blocks only)
   Block* newer = nullptr;
   bool in_order = false;
-  std::size_t class_index = 0;  ///< position in the list of free blocks of its size
 
   bool movable() const { return resident_reason == trace::ResidentReason::kCount; }
   std::uint32_t piece_count() const { return static_cast<std::uint32_t>(pieces.size()); }

@@ -4,6 +4,11 @@
 #include <sys/mman.h>
 
 namespace tferry::runtime {
+namespace {
+
+bool by_address(const Block* a, const Block* b) { return a->address < b->address; }
+
+}  // namespace
 
 BlockStore::BlockStore(ChunkPool& pool, AddressRange range, int device)
     : pool_(pool), range_(range), device_(device) {}
@@ -77,17 +82,12 @@ void BlockStore::destroy(Block& block) {
 
 void BlockStore::add_free(Block& block) {
   auto& list = free_[block.pieces.size()];
-  block.class_index = list.size();
-  list.push_back(&block);
+  list.insert(std::lower_bound(list.begin(), list.end(), &block, by_address), &block);
 }
 
 void BlockStore::remove_free(Block& block) {
   auto& list = free_[block.pieces.size()];
-  for (std::size_t i = block.class_index; i + 1 < list.size(); ++i) {
-    list[i] = list[i + 1];
-    list[i]->class_index = i;
-  }
-  list.pop_back();
+  list.erase(std::lower_bound(list.begin(), list.end(), &block, by_address));
 }
 
 std::span<Block* const> BlockStore::free_blocks(std::size_t pieces) const {

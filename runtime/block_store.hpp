@@ -36,7 +36,7 @@ class BlockStore {
 
   void add_free(Block& block);
   void remove_free(Block& block);
-  /// Free blocks of exactly this many pieces, the most recently freed last.
+  /// Free blocks of exactly this many pieces, lowest address first.
   std::span<Block* const> free_blocks(std::size_t pieces) const;
 
   /// Free blocks that map the chunk; live ones cannot be taken apart.

@@ -71,13 +71,12 @@ void ChunkPool::clear_owner(ChunkId id) {
   chunk.owner = nullptr;
 }
 
-std::vector<ChunkId> ChunkPool::pick_free(std::size_t count) {
+std::vector<ChunkId> ChunkPool::pick_free(std::size_t count, bool rotate) {
   std::vector<ChunkId> picked;
   picked.reserve(count);
   for (const bool claimed : {false, true}) {
-    // Going on where the last search ended keeps neighbours together.
     for (ChunkId step = 0; step < end() && picked.size() < count; ++step) {
-      const ChunkId id = (next_ + step) % end();
+      const ChunkId id = rotate ? (next_ + step) % end() : step;
       const Chunk& chunk = chunks_[id];
       if (chunk.exists && chunk.owner == nullptr && (chunk.claims > 0) == claimed) picked.push_back(id);
     }

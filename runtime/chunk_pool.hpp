@@ -52,9 +52,10 @@ class ChunkPool {
   void set_owner(ChunkId id, Block* owner, std::uint32_t piece);
   void clear_owner(ChunkId id);
 
-  /// `count` free chunks in rising order, those without claims first, neighbours where possible.
-  /// Precondition: `count` <= free_count().
-  std::vector<ChunkId> pick_free(std::size_t count);
+  /// `count` free chunks in rising order, those without claims first; fewer when fewer are free. The lowest,
+  /// or going on where the last search ended (`rotate`), which keeps the chunks of what is allocated together
+  /// together.
+  std::vector<ChunkId> pick_free(std::size_t count, bool rotate);
   /// How many free chunks no parked piece wants back.
   std::size_t unclaimed_free() const;
 

@@ -16,7 +16,7 @@ using SlotId = std::uint32_t;
 inline constexpr SlotId kNoSlot = ~SlotId{0};
 
 /// Pinned host memory for parked pieces: slabs, cut into slots of one chunk. Slabs are made ahead of need by
-/// a helper thread once four fifths are taken, since pinning costs 2 ms a slab and more (FACTS.md), and are
+/// a helper thread once four fifths are taken, since pinning takes tens of milliseconds a slab, and are
 /// kept until the process ends. `capacity` is a promise about what may be made, not memory taken.
 ///
 /// Under the runtime's lock; the helper takes none of it.
@@ -37,6 +37,8 @@ class HostPool {
   SlotId take(SlotId after);
   void give_back(SlotId slot);
   Slot& operator[](SlotId slot) { return slots_[slot]; }
+  /// Whether one copy may cover both: `b` lies behind `a` and in the same registration.
+  bool neighbours(SlotId a, SlotId b) const;
 
   /// Whether `slots` more can be had; makes slabs until they are there. False: host memory is exhausted.
   bool ensure_free(std::size_t slots);

@@ -102,7 +102,7 @@ bool DeviceMemory::settle_piece(Operation& operation, Block& block, std::uint32_
     }
   }
   if (pool_->free_count() == 0 && !make_room(1, operation.parked)) return false;
-  const ChunkId chunk = pool_->pick_free(1).front();
+  const ChunkId chunk = pool_->pick_free(1, swapping_).front();
   const std::int64_t begin = StatusPage::now_ns();
   for (const Moments* moments : {&block.uses, &block.pending}) {
     for (const Moment& moment : *moments) {
@@ -176,7 +176,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
       pieces, std::max<std::size_t>(kCopyBytes / size, 1),
       [&](std::uint32_t a, std::uint32_t b) {
         return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
-               (*host_)[block.pieces[b].slot].address == (*host_)[block.pieces[a].slot].address + size;
+               host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
       },
       [&](std::size_t first, std::size_t run) {
         const Piece& piece = block.pieces[pieces[first]];
@@ -234,7 +234,7 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
       pieces, std::max<std::size_t>(kCopyBytes / size, 1),
       [&](std::uint32_t a, std::uint32_t b) {
         return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
-               (*host_)[block.pieces[b].slot].address == (*host_)[block.pieces[a].slot].address + size;
+               host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
       },
       [&](std::size_t first, std::size_t run) {
         const Piece& piece = block.pieces[pieces[first]];

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <pthread.h>
+#include <utility>
 
 namespace tferry::runtime {
 namespace {
@@ -208,7 +209,10 @@ void Runtime::end(Operation& operation, bool submitted) {
   trace::DeviceStatus& counters = status_.device(device);
   count(counters.operations);
   if (operation.waited) count(counters.gated_operations);
-  status_.log_operation(device, operation.signature, operation.waited, operation.fetched, operation.parked);
+  // What left since the operation before, whoever asked for the room: operations and allocations do.
+  const std::int64_t out = counters.bytes_out.load(std::memory_order_relaxed);
+  const std::int64_t parked = out - std::exchange(logged_out_[static_cast<std::size_t>(device)], out);
+  status_.log_operation(device, operation.signature, operation.waited, operation.fetched, parked);
   if (operation.recording && submitted) {
     const Sequence sequence = stamp != nullptr ? moment.sequence - 1 : 0;
     recorder_->operation(operation.details, streams_.handle(operation.stream), sequence, device,

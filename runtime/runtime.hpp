@@ -120,6 +120,8 @@ class Runtime {
   AddressSpace space_;
   std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
   std::array<bool, trace::kMaxDevices> refused_{};
+  std::array<std::int64_t, trace::kMaxDevices>
+      logged_out_{};  ///< bytes out when the last operation was logged
   std::atomic<bool> collective_calls_seen_{false};
   cuda::FunctionTable functions_;
   std::unordered_set<void*> graphs_;  ///< graphs and executables alive that may name captured memory

@@ -13,7 +13,7 @@
 namespace tferry::runtime {
 namespace {
 
-constexpr std::uint64_t kLoggedOperations = 1U << 20;
+constexpr std::uint64_t kLoggedOperations = 1U << 18;
 
 /// `size` bytes of shared mapping over a new private file, or of anonymous memory when the file cannot be
 /// had.
@@ -22,7 +22,8 @@ void* map_file(const std::string& path, std::size_t size) {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file >= 0) {
       void* memory = MAP_FAILED;
-      if (ftruncate(file, static_cast<off_t>(size)) == 0) {
+      // Room is taken now: a page that a full file system cannot back would kill the job when it is touched.
+      if (posix_fallocate(file, 0, static_cast<off_t>(size)) == 0) {
         memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
       }
       close(file);
