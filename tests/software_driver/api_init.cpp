@@ -1,6 +1,7 @@
 #include "tests/software_driver/driver.hpp"
 #include "tests/software_driver/entry.hpp"
 #include "tests/software_driver/fault.hpp"
+#include "tests/software_driver/report.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,7 @@ void initialise() {
     const std::string fault_error = add_faults(config.fail);
     std::string first = config.error.empty() ? fault_error : config.error;
     if (!first.empty()) std::fprintf(stderr, "software driver: %s\n", first.c_str());
+    if (first.empty() && !config.report.empty()) write_report_at_exit(config.report);
     return first;
   }();
   require(error.empty());

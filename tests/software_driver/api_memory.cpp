@@ -75,15 +75,19 @@ std::shared_ptr<Allocation> host_allocation(void* memory) {
 }  // namespace
 
 std::shared_ptr<DeviceHeap::Range> heap_range(Device& device, std::size_t size) {
+  const auto frees_are_pending = [&] {
+    const auto freeing = [&](const MemoryPool& pool) {
+      return pool.device == device.ordinal && pool.frees_pending.load() > 0;
+    };
+    return !driver().pools.select(freeing).empty();
+  };
+  // Asked before the first try, because a free may end between a try that fails and the question.
+  const bool pending = frees_are_pending();
   try {
     return std::make_shared<DeviceHeap::Range>(device.heap, size);
   } catch (const DriverError&) {
-    const auto pools = driver().pools.select([&](const MemoryPool& pool) {
-      return pool.device == device.ordinal && pool.frees_pending.load() > 0;
-    });
-    if (pools.empty()) throw;
+    if (!pending && !frees_are_pending()) throw;
   }
-  // Memory is on its way back from stream-ordered frees.
   driver().synchronize_device(device);
   return std::make_shared<DeviceHeap::Range>(device.heap, size);
 }

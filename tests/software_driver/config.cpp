@@ -41,6 +41,7 @@ Config config_from_environment() {
   config.poison = poison != 0;
   if (!std::has_single_bit(config.granularity)) error = "SWD_GRANULARITY is not a power of two";
   if (const char* fail = std::getenv("SWD_FAIL")) config.fail = fail;
+  if (const char* report = std::getenv("SWD_REPORT")) config.report = report;
   return config;
 }
 

@@ -19,6 +19,7 @@ struct Config {
   std::uint64_t jitter = 0;
   bool poison = false;
   std::string fail;
+  std::string report;
   std::string error;
 };
 

@@ -13,13 +13,14 @@
 /// textures, surfaces, IPC or external memory. `cuGetProcAddress` does not find the calls that are missing.
 ///
 /// Environment, read at the first call:
-///   SWD_DEVICES=1              number of devices
-///   SWD_DEVICE_MEMORY=268435456  bytes of each
-///   SWD_GRANULARITY=2097152    of cuMemCreate; a power of two, at least 65536
-///   SWD_H2D_GBPS, SWD_D2H_GBPS=55   virtual copy rates; SWD_D2D_GBPS=1500, SWD_P2P_GBPS=400
-///   SWD_JITTER=SEED            workers pause at random places, so that missing synchronisation shows as
-///   wrong bytes SWD_POISON=1               memory is filled with 0xA5 when it is made
-///   SWD_FAIL=cuMemCreate:3:2,cuMemMap:5+:999   call 3 fails with error 2; call 5 and all after it with 999
+/// - `SWD_DEVICES`: number of devices (1)
+/// - `SWD_DEVICE_MEMORY`: bytes of each (268435456)
+/// - `SWD_GRANULARITY`: of cuMemCreate (2097152); a power of two, at least 65536
+/// - `SWD_H2D_GBPS`, `SWD_D2H_GBPS` (55), `SWD_D2D_GBPS` (1500), `SWD_P2P_GBPS` (400): virtual copy rates
+/// - `SWD_JITTER=SEED`: workers pause at random places, so that missing synchronisation shows as wrong bytes
+/// - `SWD_POISON=1`: memory is filled with 0xA5 when it is made
+/// - `SWD_FAIL=cuMemCreate:3:2,cuMemMap:5+:999`: call 3 fails with error 2; call 5 and all after it with 999
+/// - `SWD_REPORT=FILE`: statistics and call counts are written there at exit; %p stands for the process id
 ///
 /// The functions below are exported by the same library: link to it, or find them by dlsym in the handle of
 /// libcuda.so.1 (types by decltype(&swd_calls)). All are thread-safe, and none counts as a driver call.

@@ -2,6 +2,9 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace tferry::software_driver {
 namespace {
@@ -174,6 +177,28 @@ TEST_F(EnvironmentDeathTest, FaultsAreTakenFromTheEnvironment) {
         std::exit(right ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(EnvironmentDeathTest, AReportIsWrittenAtExit) {
+  const std::string file = ::testing::TempDir() + "software_driver_report.%p";
+  EXPECT_EXIT(
+      {
+        result_of_init_with("SWD_REPORT", file.c_str());
+        int count = 0;
+        cuDeviceGetCount(&count);
+        cuDeviceGetCount(&count);
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+  std::string text;
+  for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir())) {
+    if (entry.path().filename().string().rfind("software_driver_report.", 0) != 0) continue;
+    std::ifstream input(entry.path());
+    text.assign(std::istreambuf_iterator<char>(input), {});
+    std::filesystem::remove(entry.path());
+  }
+  EXPECT_NE(std::string::npos, text.find("calls cuDeviceGetCount 2\n")) << text;
+  EXPECT_NE(std::string::npos, text.find("statistic 1 memory_total 67108864\n")) << text;
 }
 
 TEST_F(EnvironmentDeathTest, WhatCannotBeUnderstoodStopsTheDriver) {

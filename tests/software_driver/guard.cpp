@@ -7,8 +7,11 @@
 namespace tferry::software_driver {
 namespace {
 
-thread_local sigjmp_buf* volatile landing = nullptr;
-thread_local volatile std::uintptr_t fault_address = 0;
+// Initial-exec, so that the handler never allocates them.
+#define SWD_HANDLER_LOCAL thread_local __attribute__((tls_model("initial-exec")))
+SWD_HANDLER_LOCAL sigjmp_buf* volatile landing = nullptr;
+SWD_HANDLER_LOCAL volatile std::uintptr_t fault_address = 0;
+#undef SWD_HANDLER_LOCAL
 struct sigaction previous_segv;
 struct sigaction previous_bus;
 
