@@ -62,6 +62,16 @@ TEST_F(SessionTest, GivesBackTypedRows) {
   EXPECT_EQ(session.meta("absent"), std::nullopt);
 }
 
+TEST_F(SessionTest, ParametersNeedNotOutliveTheCall) {
+  write_kernels();
+  Session session = Session::open(path());
+  std::int64_t found = 0;
+  for (const StringRow& row : session.rows<StringRow>("WHERE value = ?", std::string("kernel 3"))) {
+    found += row.value == "kernel 3";
+  }
+  EXPECT_EQ(found, 1);
+}
+
 TEST_F(SessionTest, KeepsEveryColumn) {
   SessionWriter writer = SessionWriter::create(path());
   MemcpyRow row{.process_id = 2, .bytes = std::int64_t{1} << 40, .kind = CopyKind::kDeviceToHost};

@@ -55,7 +55,7 @@ class SessionWriter {
         if constexpr (std::is_same_v<Value, std::int64_t>) {
           if (row.*member == 0 && is_id(name)) return statement.bind_null(parameter);
         }
-        statement.bind(parameter, row.*member);
+        statement.bind<true>(parameter, row.*member);
       });
       statement.run();
       return database_.last_insert_id();

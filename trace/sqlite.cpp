@@ -139,6 +139,10 @@ void Statement::bind_real(int parameter, double value) {
 }
 void Statement::bind_text(int parameter, std::string_view value) {
   const char* data = value.data() ? value.data() : "";
+  check(sqlite3_bind_text64(handle_.get(), parameter, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+void Statement::bind_borrowed_text(int parameter, std::string_view value) {
+  const char* data = value.data() ? value.data() : "";
   check(sqlite3_bind_text64(handle_.get(), parameter, data, value.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
 

@@ -77,11 +77,12 @@ class Statement {
   void bind_null(int parameter);
   void bind_integer(int parameter, std::int64_t value);
   void bind_real(int parameter, double value);
-  /// The text must stay until the statement has run.
   void bind_text(int parameter, std::string_view value);
+  /// The same without a copy: the text must stay until the statement has run.
+  void bind_borrowed_text(int parameter, std::string_view value);
 
   /// One of the above by type; enumerations as their numbers, empty optionals as NULL.
-  template <typename Value>
+  template <bool kBorrow = false, typename Value>
   void bind(int parameter, const Value& value) {
     if constexpr (std::is_enum_v<Value>) {
       bind_integer(parameter, static_cast<std::int64_t>(value));
@@ -90,9 +91,9 @@ class Statement {
     } else if constexpr (std::is_floating_point_v<Value>) {
       bind_real(parameter, value);
     } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
-      bind_text(parameter, value);
+      kBorrow ? bind_borrowed_text(parameter, value) : bind_text(parameter, value);
     } else if (value) {
-      bind(parameter, *value);
+      bind<kBorrow>(parameter, *value);
     } else {
       bind_null(parameter);
     }
