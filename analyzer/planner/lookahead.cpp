@@ -35,33 +35,63 @@ class Lookahead {
   }
 
   Plan search() {
-    weights_.assign(gaps_.size(), 1.0);
-    Plan best = make();
-    if (best.actions.empty()) {
-      best.predicted_ns = judge(best);
-      return best;
-    }
-    best.predicted_ns = judge(best);
-    std::vector<double> best_weights = weights_;
-    std::vector<double> stalls = last_.stalls_ns;
-    for (int round = 1; round < options_.rounds; ++round) {
-      weights_ = best_weights;
-      perturb(stalls);
+    Plan best;
+    std::vector<double> best_weights;
+    bool best_from_next_use = true;
+    std::vector<double> stalls;
+    const auto consider = [&] {
       Plan plan = make();
-      if (plan.actions == best.actions) continue;
+      if (!best.planner.empty() && plan.actions == best.actions) return;
       plan.predicted_ns = judge(plan);
-      if (plan.predicted_ns > best.predicted_ns) continue;
+      if (!best.planner.empty() && plan.predicted_ns > best.predicted_ns) return;
       best = std::move(plan);
       best_weights = weights_;
+      best_from_next_use = from_next_use_;
       stalls = last_.stalls_ns;
+    };
+    for (const Start start : {Start::kNextUse, Start::kGap, Start::kCentre}) {
+      set_weights(start);
+      consider();
+      if (best.actions.empty()) return best;
     }
+    for (int round = 3; round < options_.rounds; ++round) {
+      weights_ = best_weights;
+      from_next_use_ = best_from_next_use;
+      perturb(stalls);
+      consider();
+    }
+    PlanPolicy policy(workload_, uses_, best);
+    best.predicted_ns = simulate(workload_, policy, options_.simulation).time_ns;
     return best;
   }
 
  private:
+  /// Which gaps are worth most at first: those that are used again last (Belady's rule: fewest bytes), those
+  /// that last longest (time for both transfers), those in the middle of which the excess is highest (the
+  /// same time for each).
+  enum class Start { kNextUse, kGap, kCentre };
+
+  void set_weights(Start start) {
+    from_next_use_ = start == Start::kNextUse;
+    weights_.assign(gaps_.size(), 1.0);
+    if (start == Start::kNextUse) return;
+    const auto peak = static_cast<std::size_t>(std::max_element(live_.begin(), live_.end()) - live_.begin());
+    for (std::uint32_t g = 0; g < gaps_.size(); ++g) {
+      const Gap& gap = gaps_[g];
+      const std::size_t at = peak > gap.after ? peak : peak + count_;
+      const double length = started_[gap.before] - started_[gap.after + 1];
+      const bool around = at < gap.before;
+      const double nearer =
+          around ? std::min(started_[gap.before] - started_[at], started_[at] - started_[gap.after + 1]) : 0;
+      weights_[g] = start == Start::kGap ? length : nearer + 1e-3 * length;
+    }
+  }
+
   double judge(const Plan& plan) {
     PlanPolicy policy(workload_, uses_, plan);
-    last_ = simulate(workload_, policy, options_.simulation);
+    SimulationOptions brief = options_.simulation;
+    brief.iterations = std::min(brief.iterations, 4);
+    last_ = simulate(workload_, policy, brief);
     return last_.time_ns;
   }
 
@@ -90,15 +120,18 @@ class Lookahead {
       const std::size_t t = (first + step) % count_;
       std::int64_t excess = live_[t] - workload_.budget - away[t];
       if (excess <= 0) continue;
-      std::vector<std::pair<double, std::uint32_t>> ranked;
+      std::vector<std::pair<double, std::uint32_t>> heap;  // only a few of many will be taken
       for (const std::uint32_t g : active_[t]) {
-        if (parked[g] < size(g)) ranked.emplace_back(worth(g, t), g);
+        if (parked[g] < size(g)) heap.emplace_back(worth(g, t), g);
       }
-      std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first > b.first : a.second < b.second;
-      });
-      for (const auto& [ignored, g] : ranked) {
-        if (excess <= 0) break;
+      const auto less = [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : a.second > b.second;
+      };
+      std::make_heap(heap.begin(), heap.end(), less);
+      while (excess > 0 && !heap.empty()) {
+        std::pop_heap(heap.begin(), heap.end(), less);
+        const std::uint32_t g = heap.back().second;
+        heap.pop_back();
         const std::int64_t chunk = options_.simulation.chunk_bytes;
         const std::int64_t whole = (std::min(excess, size(g)) + chunk - 1) / chunk * chunk;
         const std::int64_t bytes = std::min(whole, size(g) - parked[g]);
@@ -117,8 +150,9 @@ class Lookahead {
 
   std::int64_t size(std::uint32_t g) const { return workload_.tensors[gaps_[g].tensor].size; }
 
-  /// Time from operation t to the next use, weighed.
+  /// The weight; from the first start, times the time from operation t to the next use.
   double worth(std::uint32_t g, std::size_t t) const {
+    if (!from_next_use_) return weights_[g];
     const std::size_t from = t > gaps_[g].after ? t : t + count_;
     return weights_[g] * (started_[gaps_[g].before] - started_[from]);
   }
@@ -157,7 +191,8 @@ class Lookahead {
       }
       if (active_[at].empty()) continue;
       const std::uint32_t g = active_[at][random_() % active_[at].size()];
-      weights_[g] *= std::exp((static_cast<double>(random_() % 2001) - 1000) * 2e-3);
+      weights_[g] *=
+          std::exp((static_cast<double>(random_() % 2001) - 1000) * (random_() % 3 == 0 ? 6e-3 : 1e-3));
     }
   }
 
@@ -171,6 +206,7 @@ class Lookahead {
   std::vector<std::vector<std::uint32_t>> active_;  ///< by operation: gaps around it
   std::vector<double> started_;  ///< by operation over two iterations, nothing ever waiting
   std::vector<double> weights_;  ///< by gap
+  bool from_next_use_ = true;
   Simulation last_;
 };
 

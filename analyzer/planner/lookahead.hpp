@@ -9,16 +9,17 @@
 namespace tferry::analyzer {
 
 struct LookaheadOptions {
-  int rounds = 200;        ///< simulations to spend
+  int rounds = 100;        ///< simulations to spend
   std::uint32_t seed = 1;  ///< of the local search
   SimulationOptions simulation;
 };
 
 /// Plans which bytes leave after which operation and when they return.
 ///
-/// 1. A walk around the iteration takes, wherever the live bytes exceed the budget, the bytes whose next use
-/// is
-///    furthest away (Belady's rule, which moves the fewest bytes), measured in time and weighed per gap.
+/// 1. A walk around the iteration takes bytes away wherever the live ones exceed the budget: those whose next
+/// use is
+///    furthest (Belady's rule, which moves the fewest), those whose gap lasts longest, or those whose gap
+///    leaves the same time on both sides of the peak; three starts, of which the best goes on.
 /// 2. Returns are set as early as the room that the other actions leave allows, nearest need first.
 /// 3. The simulator judges. Where operations stall, the weights of gaps that bring data there or were to make
 /// room

@@ -9,6 +9,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 namespace tferry::analyzer {
 namespace {
 
@@ -31,6 +34,34 @@ TEST(Lookahead, Gpt2ComesNearTheBound) {
           << bf16 << " at " << factor;
     }
   }
+}
+
+/// Small jobs with tensors as large as their working sets, where hardly anything overlaps: the bound, which
+/// lets bytes flow freely, is out of reach for any plan.
+TEST(Lookahead, CrampedJobsAreNotMuchSlowerThanOnDemandAndMostlyFaster) {
+  std::vector<double> to_bound;
+  std::vector<double> to_on_demand;
+  for (std::uint32_t seed = 0; seed < 150; ++seed) {
+    std::mt19937 random(seed);
+    const Workload workload = random_workload(random(), 4 + random() % 12, 4 + random() % 16);
+    LookaheadOptions options;
+    options.rounds = 20;
+    options.simulation.chunk_bytes = 4'000'000;
+    options.simulation.chunk_latency_ns = 0;
+    OnDemandPolicy policy(workload);
+    const double on_demand = simulate(workload, policy, options.simulation).time_ns;
+    const double bound = lower_bound(workload).time_ns;
+    if (on_demand < 1.15 * bound) continue;
+    const double planned = plan_lookahead(workload, options).predicted_ns;
+    to_bound.push_back(planned / bound);
+    to_on_demand.push_back(planned / on_demand);
+  }
+  std::sort(to_bound.begin(), to_bound.end());
+  std::sort(to_on_demand.begin(), to_on_demand.end());
+  ASSERT_GT(to_bound.size(), 30u);
+  EXPECT_LE(to_bound[to_bound.size() / 2], 1.2);
+  EXPECT_LE(to_on_demand[to_on_demand.size() / 2], 0.95);
+  EXPECT_LE(to_on_demand.back(), 1.1);
 }
 
 RC_GTEST_PROP(LookaheadProperty, PlansAreValidAndNotFasterThanTheBound, (std::uint32_t seed)) {

@@ -16,6 +16,10 @@ PlanPolicy::PlanPolicy(const Workload& workload, const Uses& uses, const Plan& p
 void PlanPolicy::finished(std::uint64_t position, Mover& mover) {
   const std::uint64_t count = uses_.operations();
   const std::uint64_t operation = position % count;
+  for (const Use& use : uses_.of_operation(operation)) {
+    const TensorState& state = mover.memory()[use.tensor];
+    if (!state.needed) mover.page_out(use.tensor, state.present);
+  }
   for (const std::uint32_t i : leaving_[operation])
     mover.page_out(plan_.actions[i].tensor, plan_.actions[i].bytes);
   for (const std::uint32_t i : returning_[operation]) {

@@ -8,10 +8,10 @@
 
 namespace tferry::analyzer {
 
-/// Follows a plan: what shall leave leaves when its operation has ended, what shall return is ordered when
-/// its room is due, earliest need first. Where that is not enough (the first iteration, late transfers), the
-/// tensor leaves whose next use is furthest away. Operations acquire their memory one ahead, as they do under
-/// a static placement.
+/// Follows a plan: dead contents are dropped, what shall leave leaves when its operation has ended, what
+/// shall return is ordered when its room is due, earliest need first. Where that is not enough (the first
+/// iteration, late transfers), the tensor leaves whose next use is furthest away. Operations acquire their
+/// memory one ahead, as they do under a static placement.
 class PlanPolicy final : public Policy {
  public:
   /// Both must outlive the policy.
@@ -22,6 +22,7 @@ class PlanPolicy final : public Policy {
   void finished(std::uint64_t position, Mover& mover) override;
   std::optional<std::uint32_t> victim(const Memory& memory, std::uint64_t position) override;
   void evicted(std::uint32_t, std::int64_t) override {}
+  bool patient() const override { return true; }
   std::uint64_t run_ahead(std::uint64_t) const override { return 1; }
 
  private:

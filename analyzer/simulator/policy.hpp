@@ -34,6 +34,9 @@ class Policy {
   /// Room is needed for the operation being launched: whose bytes shall leave? Only a tensor with evictable()
   /// > 0.
   virtual std::optional<std::uint32_t> victim(const Memory& memory, std::uint64_t position) = 0;
+  /// Whether to ask for victims only when no running operation and no ordered transfer will free memory any
+  /// more.
+  virtual bool patient() const { return false; }
   /// `bytes` of the victim leave.
   virtual void evicted(std::uint32_t tensor, std::int64_t bytes) = 0;
   /// How many operations may be launched beyond the one that runs: launched ones hold their tensors.

@@ -127,7 +127,8 @@ class Engine final : public Mover {
     }
     lacking_ = lacking;
     result_.peak_bytes = std::max(result_.peak_bytes, workload_.budget - memory_.free());
-    if (lacking > leaving_) {
+    const bool may_wait = policy_.patient() && (leaving_ > 0 || running_ < launched_);
+    if (lacking > leaving_ && !may_wait) {
       const std::int64_t more = lacking - leaving_ - dying();
       if (more > 0 && make_room(more)) return true;
     }
