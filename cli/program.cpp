@@ -3,6 +3,7 @@
 #include "cli/commands/demo.hpp"
 #include "cli/commands/doctor.hpp"
 #include "cli/commands/job_arguments.hpp"
+#include "cli/commands/profile.hpp"
 #include "cli/commands/run.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
@@ -22,9 +23,11 @@ struct CommandLine {
   CLI::App app{"Tensorferry: runs CUDA jobs that do not fit their GPU memory, and shows what that takes.",
                "tferry"};
   RunCommand run;
+  ProfileCommand profile;
   DemoCommand demo;
   DoctorCommand doctor;
   CLI::App* run_app = run.add_to(app);
+  CLI::App* profile_app = profile.add_to(app);
   CLI::App* demo_app = demo.add_to(app);
   CLI::App* doctor_app = doctor.add_to(app);
 
@@ -38,7 +41,7 @@ struct CommandLine {
 
   /// The file named behind a command, which has to be known before the command's options are filled in.
   std::string config_file() const {
-    for (const CommonOptions* common : {&run.common(), &demo.common(), &doctor.common()}) {
+    for (const CommonOptions* common : {&run.common(), &profile.common(), &demo.common(), &doctor.common()}) {
       if (!common->config_file.empty()) return common->config_file;
     }
     return "";
@@ -46,6 +49,7 @@ struct CommandLine {
 
   int execute() const {
     if (run_app->parsed()) return run.execute();
+    if (profile_app->parsed()) return profile.execute();
     if (demo_app->parsed()) return demo.execute();
     if (doctor_app->parsed()) return doctor.execute();
     throw Failure("no command", "see \"tferry --help\"");
@@ -55,8 +59,11 @@ struct CommandLine {
 /// Takes the job off the arguments of a command that runs one.
 void take_job_off(CommandLine& line, std::vector<std::string>& arguments) {
   const std::size_t command = skip_options(line.app, arguments, 0);
-  if (command < arguments.size() && arguments[command] == line.run_app->get_name()) {
+  if (command >= arguments.size()) return;
+  if (arguments[command] == line.run_app->get_name()) {
     line.run.set_job(take_job(*line.run_app, arguments, command + 1));
+  } else if (arguments[command] == line.profile_app->get_name()) {
+    line.profile.set_job(take_job(*line.profile_app, arguments, command + 1));
   }
 }
 

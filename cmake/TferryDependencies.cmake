@@ -7,6 +7,8 @@ if(NOT TFERRY_HAVE_CUDA)
 endif()
 
 find_package(Threads REQUIRED)
+# The static library where there is one: the bundle's programs run where no SQLite is installed.
+find_library(SQLite3_LIBRARY NAMES libsqlite3.a sqlite3)
 find_package(SQLite3 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/commands/common_options.hpp"
-#include "cli/job/job_settings.hpp"
+#include "cli/commands/job_options.hpp"
 #include "cli/job/launcher.hpp"
 
 #include <string>
@@ -27,19 +27,12 @@ class RunCommand {
   const CommonOptions& common() const noexcept { return common_; }
 
  private:
-  JobSettings settings() const;
   JobEnd run() const;
 
   CLI::App* app_ = nullptr;
   CommonOptions common_;
   std::vector<std::string> job_;
-  std::string budget_ = "auto";
-  std::string host_budget_;
-  std::string reserve_;
-  std::string chunk_;
-  std::string movable_;
-  std::string allocator_ = "auto";
-  bool verify_ = false;
+  JobOptions options_;
 };
 
 }  // namespace tferry::cli

@@ -58,6 +58,19 @@ bool has_running_process(const fs::path& directory) {
   return false;
 }
 
+bool has_recording(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with("spool.")) return true;
+  }
+  return false;
+}
+
+void add_variable(const char* name, std::vector<fs::path>& places) {
+  const char* value = std::getenv(name);
+  if (value != nullptr && *value == '/') places.emplace_back(value);
+}
+
 bool has_room(const fs::path& place) {
   struct statvfs status{};
   return ::statvfs(place.c_str(), &status) == 0 &&
@@ -68,13 +81,17 @@ bool has_room(const fs::path& place) {
 
 std::vector<fs::path> RunDirectory::usual_places() {
   std::vector<fs::path> places;
-  const auto add_variable = [&places](const char* name) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value == '/') places.emplace_back(value);
-  };
-  add_variable("XDG_RUNTIME_DIR");
+  add_variable("XDG_RUNTIME_DIR", places);
   places.emplace_back("/dev/shm");
-  add_variable("TMPDIR");
+  add_variable("TMPDIR", places);
+  places.emplace_back("/tmp");
+  return places;
+}
+
+std::vector<fs::path> RunDirectory::places_on_disk() {
+  std::vector<fs::path> places;
+  add_variable("TMPDIR", places);
+  places.emplace_back("/var/tmp");
   places.emplace_back("/tmp");
   return places;
 }
@@ -105,7 +122,7 @@ RunDirectory::RunDirectory(const std::vector<fs::path>& places) {
 
 RunDirectory::~RunDirectory() {
   std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  if (!kept_) fs::remove_all(path_, ignored);
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -119,7 +136,7 @@ int RunDirectory::remove_stale(const fs::path& place, int minimum_age_seconds) {
     if (!is_owned_directory(directory, oldest_change)) continue;
     const int lock = lock_launcher_file(directory, 0);
     if (lock < 0 && errno != ENOENT) continue;
-    if (!has_running_process(directory)) {
+    if (!has_running_process(directory) && !has_recording(directory)) {
       std::error_code ignored;
       fs::remove_all(directory, ignored);
       ++removed;

@@ -14,6 +14,9 @@ class RunDirectory {
   /// The places where it may be made, best first: $XDG_RUNTIME_DIR, /dev/shm, $TMPDIR, /tmp.
   static std::vector<std::filesystem::path> usual_places();
 
+  /// The same for recordings, which are too large for memory: $TMPDIR, /var/tmp, /tmp.
+  static std::vector<std::filesystem::path> places_on_disk();
+
   /// Makes one in the first of `places` that has room, and removes stale ones in all of them. Throws Failure
   /// if there is no such place.
   explicit RunDirectory(const std::vector<std::filesystem::path>& places);
@@ -23,13 +26,17 @@ class RunDirectory {
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
+  /// Leaves it and what is in it when this object goes.
+  void keep() noexcept { kept_ = true; }
+
   /// Removes what died launchers of this user left in `place`; returns how many directories.
-  /// `minimum_age_seconds` protects one that is just being made.
+  /// `minimum_age_seconds` protects one that is just being made. A directory that holds a recording is kept.
   static int remove_stale(const std::filesystem::path& place, int minimum_age_seconds = 60);
 
  private:
   std::filesystem::path path_;
   int lock_ = -1;
+  bool kept_ = false;
 };
 
 }  // namespace tferry::cli

@@ -1,0 +1,63 @@
+#include "cli/commands/job_options.hpp"
+
+#include "cli/byte_size.hpp"
+#include "cli/commands/common_options.hpp"
+#include "cli/failure.hpp"
+#include "cli/job/environment.hpp"
+#include "cli/job/program_path.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace tferry::cli {
+namespace {
+
+constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+
+std::optional<std::int64_t> optional_bytes(const std::string& text, std::string_view option) {
+  return text.empty() ? std::nullopt : std::optional(parse_bytes(text, option));
+}
+
+}  // namespace
+
+void JobOptions::add_to(CLI::App& command) {
+  command
+      .add_option("--budget", budget,
+                  "GPU memory for the program's allocations: auto, 9.8GiB, 80%, 0:24GiB,1:40GiB, unlimited")
+      ->type_name("BUDGET")
+      ->capture_default_str();
+  command.add_option("--host-budget", host_budget, "Host memory for parked contents")->type_name("SIZE");
+  command.add_option("--reserve", reserve, "What an automatic budget leaves free on the card")
+      ->type_name("SIZE");
+  command.add_flag("--verify", verify, "Check every parked content when it returns (slow)");
+  command
+      .add_option("--allocator", allocator, "How PyTorch's tensors are seen: auto, uncached, async, native")
+      ->capture_default_str();
+  command.add_option("--chunk", chunk, "Size of one piece of device memory, a power of two")
+      ->type_name("SIZE");
+  command.add_option("--movable", movable, "Allocations from this size on can move")->type_name("SIZE");
+}
+
+JobSettings JobOptions::settings(const CommonOptions& common) const {
+  JobSettings settings;
+  settings.budget = Budget::parse(budget);
+  settings.allocator = parse_pytorch_allocator(allocator);
+  settings.host_budget = optional_bytes(host_budget, "--host-budget");
+  settings.reserve = optional_bytes(reserve, "--reserve");
+  settings.movable = optional_bytes(movable, "--movable");
+  if (!chunk.empty()) settings.chunk = parse_chunk(chunk);
+  settings.verify = verify;
+  settings.quiet = common.quiet;
+  settings.detailed = common.verbose;
+  return settings;
+}
+
+JobCommand find_job(const std::vector<std::string>& words, const Environment& environment) {
+  if (words.empty())
+    throw Failure("no program to run", "write tferry COMMAND [OPTIONS] PROGRAM ARGUMENTS...");
+  JobCommand job;
+  job.arguments = words;
+  job.file = resolve_program(words.front(), environment.get("PATH").value_or(kDefaultPath));
+  return job;
+}
+
+}  // namespace tferry::cli

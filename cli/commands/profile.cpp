@@ -1,0 +1,194 @@
+#include "cli/commands/profile.hpp"
+
+#include "cli/byte_size.hpp"
+#include "cli/console.hpp"
+#include "cli/failure.hpp"
+#include "cli/job/environment.hpp"
+#include "cli/job/installation.hpp"
+#include "cli/job/output_pattern.hpp"
+#include "cli/job/recording_setup.hpp"
+#include "cli/job/run_directory.hpp"
+#include "cli/job/sampler_process.hpp"
+#include "cli/output_file.hpp"
+#include "cli/report/run_summary.hpp"
+#include "cli/session/build_session.hpp"
+#include "cli/session/spool_folder.hpp"
+#include "trace/session_error.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <unistd.h>
+
+namespace tferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSampler = "tferry-sampler";
+constexpr std::size_t kShownLosses = 6;
+
+/// Microseconds of "100us", "1ms" or a bare number of microseconds.
+std::int64_t parse_interval(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  const std::int64_t scale = unit.empty() || unit == "us" ? 1 : unit == "ms" ? 1000 : 0;
+  if (error != std::errc{} || scale == 0 || value < 1 || value > 10'000 / scale || value * scale < 20) {
+    throw Failure(fmt::format("--counter-interval: {} is no time from 20us to 10ms", text),
+                  "write 100us or 1ms");
+  }
+  return value * scale;
+}
+
+/// Where the file goes, checked before the job starts. A default name is chosen anew at the end.
+fs::path checked_output(const std::string& pattern, const std::vector<std::string>& job, bool force,
+                        const Environment& environment) {
+  const fs::path path = pattern.empty() ? next_session_path(".", recording_name(job)).lexically_normal()
+                                        : fs::path(expand_output_pattern(pattern, environment));
+  return OutputFile(path, force).path();
+}
+
+std::string end_text(const JobEnd& end) {
+  return end.signalled ? fmt::format("signal {}", end.code) : fmt::format("exit code {}", end.code);
+}
+
+}  // namespace
+
+CLI::App* ProfileCommand::add_to(CLI::App& program) {
+  app_ =
+      program.add_subcommand("profile", "Run a program and record what it does on its GPUs, into a session");
+  app_->footer(
+      "The program and its arguments follow the options: tferry profile [OPTIONS] [--] PROGRAM "
+      "[ARGUMENTS...]");
+  app_->add_option(
+          "-o,--output", output_,
+          "The session's file; %h host, %p process id, %q{NAME} variable (default: NAME.N.tferry here)")
+      ->type_name("FILE");
+  options_.budget = "unlimited";
+  options_.add_to(*app_);
+  app_->add_flag("--no-preload", no_preload_, "Record by CUPTI alone: no allocations, no launch arguments");
+  app_->add_option("--counters", counters_, "Sample PCIe and DRAM counters of all GPUs: on, off")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  app_->add_option("--counter-interval", counter_interval_, "Time between samples, 20us to 10ms")
+      ->capture_default_str();
+  app_->add_option("--spool-limit", spool_limit_, "Recording of a process stops at this size")
+      ->type_name("SIZE");
+  app_->add_option("--keep-spools", keep_spools_, "Keep the raw recording in this folder, too")
+      ->type_name("DIR");
+  common_.add_to(*app_, "what happened");
+  return app_;
+}
+
+ProfileCommand::Outcome ProfileCommand::record() const {
+  const Console console(common_.verbosity());
+  const JobSettings checked = options_.settings(common_);
+  if (no_preload_ && checked.budget.kind() != Budget::Kind::kUnlimited) {
+    throw Failure("--budget needs the preloaded runtime, which --no-preload leaves out",
+                  "leave one of them out");
+  }
+  const std::int64_t interval_us = parse_interval(counter_interval_);
+  RecordingSettings recording;
+  recording.hooks = !no_preload_;
+  if (!spool_limit_.empty()) recording.spool_limit = parse_bytes(spool_limit_, "--spool-limit");
+  Environment environment(environ);
+  const JobCommand job = find_job(job_, environment);
+  recording.program = job.file;
+  const Installation installation = Installation::of_this_program();
+  const fs::path library = no_preload_ ? fs::path() : installation.runtime_library();
+  fs::path output = checked_output(output_, job_, common_.force, environment);
+  std::optional<OutputFile> json;
+  if (!common_.json_file.empty()) json.emplace(common_.json_file, common_.force);
+  const std::optional<SpoolFolder> kept =
+      keep_spools_.empty() ? std::nullopt : std::optional<SpoolFolder>(fs::path(keep_spools_));
+
+  RunDirectory directory(RunDirectory::places_on_disk());
+  RecordingExpectation expected;
+  expected.hooks = recording.hooks;
+  if (!no_preload_) {
+    const std::string allocator = apply_settings(checked, library, directory.path(), environment);
+    console.notice(fmt::format("budget: {}{}; {}", checked.budget.describe(),
+                               app_->count("--budget") > 0 ? "" : " (the default)", allocator));
+  }
+  expected.collector_problems = apply_recording(recording, installation, directory.path(), environment);
+  for (const std::string& problem : expected.collector_problems)
+    console.warning("will be missing: " + problem);
+  console.notice(describe_changes(environment));
+  console.detail(list_changes(environment));
+
+  std::optional<SamplerProcess> sampler;
+  expected.counters = counters_ == "on";
+  if (expected.counters) {
+    if (const auto program = installation.executable(kSampler)) {
+      sampler.emplace(*program, directory.path(), interval_us);
+      expected.counters_problem = sampler->problem();
+    } else {
+      expected.counters_problem =
+          "tferry-sampler is not here; it is built where a CUDA toolkit 13.0 or newer is";
+    }
+    if (expected.counters_problem.empty()) {
+      console.notice(fmt::format("counters: {} GPUs, every {} us", sampler->gpus(), interval_us));
+    } else {
+      console.warning("will be missing: hardware counters: " + expected.counters_problem);
+    }
+  }
+
+  Outcome outcome;
+  outcome.end = run_job(job, environment);
+  if (sampler) sampler->stop();
+
+  const std::string program = fs::path(job.arguments.front()).filename().string();
+  const RunSummary summary = summarise_run(directory.path(), program, checked.budget.to_environment(),
+                                           outcome.end, environment.changes());
+  if (!no_preload_) console.notice(to_text(summary));
+  const std::vector<std::string> spools = find_spools(directory.path());
+  try {
+    if (kept) kept->take(spools);
+    SessionExtras extras;
+    for (const ProcessSummary& process : summary.processes) extras.processes.push_back(process.process);
+    extras.missing = find_gaps(spools, expected, extras.processes);
+    extras.meta = {{"recorded_by", "tferry profile"},
+                   {"budget", no_preload_ ? "unlimited" : checked.budget.to_environment()},
+                   {"job.end", end_text(outcome.end)},
+                   {"job.duration_ns", std::to_string(outcome.end.duration_ns)}};
+    if (output_.empty()) output = next_session_path(".", recording_name(job_)).lexically_normal();
+    const BuiltSession built = build_session(spools, output, common_.force && !output_.empty(), extras);
+    outcome.written = true;
+    for (const std::string& line : describe_losses(built.path, kShownLosses))
+      console.warning("missing: " + line);
+    console.notice(
+        fmt::format("session: {} ({}): {} records of {} processes, {} kernels that ran, {} launches seen",
+                    built.path.string(), format_bytes(built.bytes), built.report.records,
+                    built.report.processes, built.report.kernels, built.report.kernel_calls));
+    console.notice(fmt::format("next: tferry analyze {0} --oversubscribe 1.5, tferry report summary {0}",
+                               built.path.string()));
+  } catch (const trace::SessionError& error) {
+    directory.keep();
+    console.failure(
+        Failure(error.what(), fmt::format("the recording is whole in {0}: make room, then tferry merge {0} "
+                                          "-o FILE, and remove it",
+                                          directory.path().string())));
+  } catch (const Failure& failure) {
+    directory.keep();
+    console.failure(failure);
+  }
+  if (json) {
+    try {
+      json->publish(to_json(summary));
+    } catch (const Failure& failure) {
+      console.failure(failure);  // the job's own end is what counts
+    }
+  }
+  return outcome;
+}
+
+int ProfileCommand::execute() const {
+  const Outcome outcome = record();  // by now the run directory is gone
+  if (!outcome.written && !outcome.end.signalled && outcome.end.code == 0) return kOwnFailure;
+  return repeat_end(outcome.end);
+}
+
+}  // namespace tferry::cli

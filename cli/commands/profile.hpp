@@ -1,0 +1,49 @@
+#pragma once
+
+#include "cli/commands/common_options.hpp"
+#include "cli/commands/job_options.hpp"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tferry::cli {
+
+/// `tferry profile`: runs a program, records what it does on its GPUs, and leaves a session.
+class ProfileCommand {
+ public:
+  /// Registers the command and its options; this object must outlive the parser.
+  CLI::App* add_to(CLI::App& program);
+  /// The program and its arguments; see take_job.
+  void set_job(std::vector<std::string> arguments) { job_ = std::move(arguments); }
+  /// Returns the job's exit code, or ends this process by the job's signal; 125 where the job did well and
+  /// the session could not be written. Throws Failure.
+  int execute() const;
+
+  const CommonOptions& common() const noexcept { return common_; }
+
+ private:
+  struct Outcome {
+    JobEnd end;
+    bool written = false;
+  };
+  Outcome record() const;
+
+  CLI::App* app_ = nullptr;
+  CommonOptions common_;
+  JobOptions options_;
+  std::vector<std::string> job_;
+  std::string output_;
+  std::string keep_spools_;
+  std::string counters_ = "on";
+  std::string counter_interval_ = "100us";
+  std::string spool_limit_;
+  bool no_preload_ = false;
+};
+
+}  // namespace tferry::cli

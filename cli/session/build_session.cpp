@@ -1,0 +1,160 @@
+#include "cli/session/build_session.hpp"
+
+#include "trace/recording.hpp"
+#include "trace/session.hpp"
+#include "trace/session_writer.hpp"
+#include "trace/sqlite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace tferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using trace::LossRow;
+
+bool is_of(const std::string& spool, std::string_view source) {
+  return fs::path(spool).filename().string().find(fmt::format(".{}.", source)) != std::string::npos;
+}
+
+bool any_of(const std::vector<std::string>& spools, std::string_view source) {
+  return std::any_of(spools.begin(), spools.end(),
+                     [source](const auto& spool) { return is_of(spool, source); });
+}
+
+std::string why_no_activity(const std::vector<ProcessSnapshot>& processes, bool hooks) {
+  const auto any = [&processes](trace::JobStage stage) {
+    return std::any_of(processes.begin(), processes.end(),
+                       [stage](const auto& p) { return p.reached(stage); });
+  };
+  const bool loaded = std::any_of(processes.begin(), processes.end(),
+                                  [](const auto& process) { return process.driver_loaded.value_or(0) == 1; });
+  if (hooks && !processes.empty() && !loaded && !any(trace::JobStage::kDriverFound)) {
+    return "no process opened the CUDA driver, so nothing was injected; if the job should have used a GPU, "
+           "see "
+           "tferry doctor";
+  }
+  return "the injected collector never reported in: libcupti.so.13 could not be loaded there (set CUDA_HOME "
+         "or add its "
+         "folder to LD_LIBRARY_PATH), the driver does not inject (a driver other than NVIDIA's, a "
+         "set-user-id program), "
+         "or the program never initialised CUDA";
+}
+
+void store_budgets(trace::SessionWriter& writer, const std::vector<ProcessSnapshot>& processes) {
+  for (const ProcessSnapshot& process : processes) {
+    for (const DeviceSnapshot& device : process.devices) {
+      const bool limited = device.budget_source != static_cast<std::int64_t>(trace::BudgetSource::kUnlimited);
+      if (!limited || device.budget.value_or(0) <= 0) continue;
+      writer.execute(
+          fmt::format("UPDATE device SET budget_bytes = {} WHERE id IN (SELECT device_id FROM process_device "
+                      "JOIN process ON process.id = process_id WHERE pid = {} AND ordinal = {})",
+                      *device.budget, process.pid, device.device));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> find_spools(const fs::path& folder) {
+  std::vector<std::string> spools;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code ignored;
+    if (name.starts_with("spool.") && name.find(".new.") == std::string::npos &&
+        entry->is_regular_file(ignored)) {
+      spools.push_back(entry->path().string());
+    }
+  }
+  std::sort(spools.begin(), spools.end());
+  return spools;
+}
+
+BuiltSession build_session(const std::vector<std::string>& spools, const fs::path& path, bool force,
+                           const SessionExtras& extras) {
+  BuiltSession built;
+  built.path = path;
+  trace::SessionWriter writer =
+      trace::SessionWriter::create(path.string(), {.force = force, .build_directory = {}});
+  built.report = trace::ingest(trace::Recording::read(spools), writer);
+  for (const auto& [key, value] : extras.meta) writer.set_meta(key, value);
+  for (const LossRow& loss : extras.missing) writer.insert(loss);
+  store_budgets(writer, extras.processes);
+  if (built.report.kernels == 0 && built.report.kernel_calls > 0 && any_of(spools, "collector")) {
+    writer.insert(LossRow{
+        .what = "kernel",
+        .reason = "unsupported",
+        .count = built.report.kernel_calls,
+        .detail = fmt::format("{} launches were seen, but CUPTI delivered no kernel: another tool may "
+                              "have claimed it, or its version does not fit the driver's",
+                              built.report.kernel_calls)});
+  }
+  built.bytes = writer.publish();
+  return built;
+}
+
+std::vector<LossRow> find_gaps(const std::vector<std::string>& spools, const RecordingExpectation& expected,
+                               const std::vector<ProcessSnapshot>& processes) {
+  std::vector<LossRow> gaps;
+  if (!any_of(spools, "collector")) {
+    for (const std::string& problem : expected.collector_problems) {
+      gaps.push_back({.what = "kernel", .reason = "unsupported", .detail = problem});
+    }
+    if (gaps.empty()) {
+      gaps.push_back({.what = "kernel",
+                      .reason = "unsupported",
+                      .detail = "GPU activity: " + why_no_activity(processes, expected.hooks)});
+    }
+  }
+  if (!expected.hooks) {
+    gaps.push_back(
+        {.what = "kernel_launch",
+         .reason = "unsupported",
+         .detail = "allocations, launches and their arguments: not recorded, as --no-preload asked for"});
+  } else if (!any_of(spools, "runtime")) {
+    gaps.push_back(
+        {.what = "kernel_launch",
+         .reason = "unsupported",
+         .detail =
+             processes.empty()
+                 ? "allocations, launches and their arguments: the preloaded runtime reported from no "
+                   "process; the program may be statically linked, set-user-id, or clear LD_PRELOAD"
+                 : "allocations, launches and their arguments: no process called the CUDA driver through "
+                   "the hooks"});
+  }
+  if (expected.counters && !any_of(spools, "sampler")) {
+    gaps.push_back({.what = "counter",
+                    .reason = "unsupported",
+                    .detail = "hardware counters: " + (expected.counters_problem.empty()
+                                                           ? std::string("the sampler left no spool")
+                                                           : expected.counters_problem)});
+  } else if (!expected.counters) {
+    gaps.push_back({.what = "counter",
+                    .reason = "unsupported",
+                    .detail = "hardware counters: not sampled, as --counters off asked for"});
+  }
+  return gaps;
+}
+
+std::vector<std::string> describe_losses(const fs::path& path, std::size_t limit) {
+  trace::Session session = trace::Session::open(path.string());
+  std::vector<std::string> lines;
+  std::size_t more = 0;
+  for (const LossRow& loss : session.rows<LossRow>("ORDER BY detail IS NULL, count DESC")) {
+    if (lines.size() >= limit) {
+      ++more;
+      continue;
+    }
+    const std::string count = loss.count ? fmt::format("{} ", *loss.count) : "";
+    lines.push_back(loss.detail ? *loss.detail
+                                : fmt::format("{}{} records: {}", count, loss.what, loss.reason));
+  }
+  if (more > 0) lines.push_back(fmt::format("{} more: tferry report quality {}", more, path.string()));
+  return lines;
+}
+
+}  // namespace tferry::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tferry::cli {
+
+/// The folder in which --keep-spools keeps the raw recording.
+class SpoolFolder {
+ public:
+  /// Makes the folder where it is missing. Throws Failure if it is not empty, or cannot be written.
+  explicit SpoolFolder(std::filesystem::path path);
+
+  /// Copies the spools into it; an existing file is not overwritten. Throws Failure.
+  void take(const std::vector<std::string>& spools) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace tferry::cli
