@@ -1,5 +1,6 @@
 #include "analyzer/workload/json.hpp"
 
+#include "analyzer/workload/json_node.hpp"
 #include "analyzer/workload/validate.hpp"
 
 #include <fmt/format.h>
@@ -11,61 +12,12 @@ namespace tferry::analyzer {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Node = JsonNode;
 
 constexpr std::pair<std::string_view, AccessKind> kKinds[] = {{"read", AccessKind::kRead},
                                                               {"update", AccessKind::kUpdate},
                                                               {"overwrite", AccessKind::kOverwrite},
                                                               {"may-touch", AccessKind::kMayTouch}};
-
-/// A value and where it stands, for messages.
-class Node {
- public:
-  Node(const Json& value, std::string place) : value_(value), place_(std::move(place)) {}
-
-  Node at(const char* key) const {
-    if (!value_.is_object()) throw WorkloadError(place_, "an object is expected here");
-    const auto found = value_.find(key);
-    const std::string place = place_.empty() ? key : place_ + "." + key;
-    if (found == value_.end()) throw WorkloadError(place, "is missing");
-    return {*found, place};
-  }
-  bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
-
-  std::vector<Node> items() const {
-    if (!value_.is_array()) throw WorkloadError(place_, "a list is expected here");
-    std::vector<Node> all;
-    for (std::size_t i = 0; i < value_.size(); ++i)
-      all.emplace_back(value_[i], fmt::format("{}[{}]", place_, i));
-    return all;
-  }
-  std::string text() const {
-    if (!value_.is_string()) throw WorkloadError(place_, "a text is expected here");
-    return value_.get<std::string>();
-  }
-  double number() const {
-    if (!value_.is_number()) throw WorkloadError(place_, "a number is expected here");
-    return value_.get<double>();
-  }
-  std::int64_t integer(std::int64_t most) const {
-    const bool whole = value_.is_number_integer();
-    if (!whole || value_.get<double>() < 0 || value_.get<double>() > static_cast<double>(most)) {
-      throw WorkloadError(place_, fmt::format("a whole number from 0 to {} is expected here", most));
-    }
-    return value_.get<std::int64_t>();
-  }
-  void only(std::initializer_list<std::string_view> keys) const {
-    if (!value_.is_object()) throw WorkloadError(place_, "an object is expected here");
-    for (const auto& [key, ignored] : value_.items()) {
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-      throw WorkloadError(place_.empty() ? key : place_ + "." + key, "is not known here");
-    }
-  }
-  const std::string& place() const { return place_; }
-
- private:
-  const Json& value_;
-  std::string place_;
-};
 
 AccessKind kind_named(const Node& node) {
   const std::string name = node.text();
@@ -122,12 +74,7 @@ Operation read_operation(const Node& node, const std::unordered_map<std::string,
 }  // namespace
 
 Workload workload_from_json(std::string_view text) {
-  Json document;
-  try {
-    document = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw WorkloadError("workload", fmt::format("not JSON: {}", error.what()));
-  }
+  const Json document = parse_json(text, "workload");
   const Node root(document, "");
   root.only({"schema", "name", "source", "budget", "link", "tensors", "operations"});
   if (const std::string schema = root.at("schema").text(); schema != kWorkloadSchema) {

@@ -1,0 +1,78 @@
+#include "analyzer/planner/plan_json.hpp"
+
+#include "analyzer/planner/lookahead.hpp"
+#include "analyzer/workload/transformer.hpp"
+#include "analyzer/workload/validate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tferry::analyzer {
+namespace {
+
+class PlanJson : public ::testing::Test {
+ protected:
+  PlanJson()
+      : workload_(transformer_training(
+            {.layers = 2, .width = 256, .batch = 2, .context = 512, .vocabulary = 2000})) {
+    workload_.budget = workload_.budget * 2 / 3;
+    LookaheadOptions options;
+    options.rounds = 3;
+    plan_ = plan_lookahead(workload_, options);
+    text_ = to_json(plan_, workload_);
+  }
+
+  std::string error_with(const std::string& from, const std::string& to) const {
+    std::string text = text_;
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    try {
+      plan_from_json(text, workload_);
+    } catch (const WorkloadError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  Workload workload_;
+  Plan plan_;
+  std::string text_;
+};
+
+TEST_F(PlanJson, WritingAndReadingGivesTheSame) {
+  ASSERT_FALSE(plan_.actions.empty());
+  EXPECT_EQ(plan_from_json(text_, workload_), plan_);
+}
+
+TEST_F(PlanJson, HandEditsAreCheckedBeforeUse) {
+  EXPECT_EQ(error_with("\"bytes\": ", "\"bytes\": -"),
+            "actions[0].bytes: a whole number from 0 to 1125899906842624 is expected here");
+  EXPECT_NE(error_with("\"bytes\": ", "\"bytes\": 99").find("plan: actions[0]: "), std::string::npos);
+  EXPECT_EQ(error_with("\"tensor\": \"", "\"tensor\": \"x").substr(0, 40),
+            "actions[0].tensor: no tensor is named 'x");
+  EXPECT_EQ(error_with("tferry.plan/1", "tferry.plan/9"), "schema: 'tferry.plan/9' is not 'tferry.plan/1'");
+  EXPECT_EQ(error_with("\"leave_after\"", "\"leaves_after\""), "actions[0].leaves_after: is not known here");
+}
+
+TEST_F(PlanJson, APlanForAnotherJobIsRefused) {
+  const std::string operations = std::to_string(workload_.operations.size());
+  EXPECT_EQ(error_with("\"operations\": " + operations, "\"operations\": 7"),
+            "operations: the plan is for 7, the workload has " + operations);
+}
+
+TEST_F(PlanJson, APlanThatLacksAnActionExceedsTheBudget) {
+  Plan less = plan_;
+  less.actions.clear();
+  EXPECT_THROW(plan_from_json(to_json(less, workload_), workload_), WorkloadError);
+}
+
+TEST_F(PlanJson, DamagedTextIsRefused) {
+  for (std::size_t length = 0; length + 2 < text_.size(); length += 1 + length / 20) {
+    EXPECT_THROW(plan_from_json(text_.substr(0, length), workload_), WorkloadError);
+  }
+}
+
+}  // namespace
+}  // namespace tferry::analyzer
