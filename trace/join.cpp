@@ -12,6 +12,7 @@ constexpr std::size_t kWindow = 64;    // both sides, searched for the shortest 
 constexpr std::size_t kFar = 1 << 16;  // one side, for bursts
 constexpr std::size_t kRun = 4;        // this many in a row must fit after a short skip
 constexpr std::size_t kFarRun = 16;    // and after a long one
+constexpr int kMaxFarFailures = 16;
 constexpr std::size_t kGap = 256;      // left-over pairs are sought in gaps up to this length
 constexpr std::size_t kOvertaken = 8;  // and this far outside
 
@@ -77,7 +78,7 @@ class Alignment {
     return left > 0;
   }
 
-  Skip find_skip(std::size_t call, std::size_t unit) const {
+  Skip find_skip(std::size_t call, std::size_t unit) {
     const std::size_t calls_left = calls_.size() - call, units_left = units_.size() - unit;
     for (std::size_t distance = 1; distance <= kWindow; ++distance) {
       for (std::size_t skip = 0; skip <= distance; ++skip) {
@@ -87,13 +88,22 @@ class Alignment {
         }
       }
     }
-    for (std::size_t skip = kWindow; skip < std::min(kFar, calls_left); ++skip) {
-      if (run_fits(call + skip, unit, kFarRun)) return {skip, 0};
-    }
-    for (std::size_t skip = kWindow; skip < std::min(kFar, units_left); ++skip) {
-      if (run_fits(call, unit + skip, kFarRun)) return {0, skip};
+    // Two sequences that have nothing in common must not cost a long search at every step.
+    if (far_failures_ < kMaxFarFailures) {
+      ++far_failures_;
+      for (std::size_t skip = kWindow; skip < std::min(kFar, calls_left); ++skip) {
+        if (run_fits(call + skip, unit, kFarRun)) return found_far({skip, 0});
+      }
+      for (std::size_t skip = kWindow; skip < std::min(kFar, units_left); ++skip) {
+        if (run_fits(call, unit + skip, kFarRun)) return found_far({0, skip});
+      }
     }
     return {std::min(kWindow, calls_left), std::min(kWindow, units_left)};
+  }
+
+  Skip found_far(Skip skip) {
+    far_failures_ = 0;
+    return skip;
   }
 
   /// Calls and units without a partner, within a few places of each other.
@@ -129,6 +139,7 @@ class Alignment {
   std::int64_t slack_ns_;
   std::vector<std::int64_t>& unit_of_call_;
   JoinCounts& counts_;
+  int far_failures_ = 0;  ///< in a row
 };
 
 /// Everything of one stream, or all graph launches of the process.

@@ -133,6 +133,16 @@ TEST(JoinTest, ABurstOfLostRecordsIsFoundFarAhead) {
   EXPECT_EQ(result.record_of_call[4000], 100);
 }
 
+TEST(JoinTest, SequencesWithNothingInCommonAreGivenUp) {
+  std::vector<OperationShape> shapes;
+  for (std::uint32_t i = 0; i < 20'000; ++i) shapes.push_back(kernel(i + 1));
+  Stream stream(shapes);
+  for (JoinRecord& record : stream.records) record.shape.name += 1'000'000;
+  const JoinResult result = stream.join();
+  EXPECT_EQ(result.counts.matched_calls, 0);
+  EXPECT_LE(result.counts.resynchronisations, 20'000 / 64 + 1);
+}
+
 /// Random streams with losses, insertions and overtaking on both sides. `true_call` of a record is the
 /// sequence number of the call that made it, or -1.
 struct Damaged {

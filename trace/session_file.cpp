@@ -119,7 +119,9 @@ void check_session_file(const std::string& path) {
   const std::uint32_t page_code = big_endian(&header[16], 2);
   const std::int64_t page_bytes = page_code == 1 ? 65536 : page_code;
   const std::int64_t expected = page_bytes * big_endian(&header[28], 4);
-  const bool size_is_valid = big_endian(&header[24], 4) == big_endian(&header[92], 4);
+  // With a journal beside it the file may be in the middle of a change: then SQLite tells.
+  const bool size_is_valid = big_endian(&header[24], 4) == big_endian(&header[92], 4) &&
+                             access((path + "-journal").c_str(), F_OK) != 0;
   if (got < static_cast<ssize_t>(header.size()) || (size_is_valid && info.st_size < expected)) {
     throw SessionError(Reason::kTruncated,
                        "session " + path + " is truncated: " + std::to_string(info.st_size) + " of " +

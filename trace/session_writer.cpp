@@ -3,6 +3,7 @@
 #include "trace/session_file.hpp"
 #include "trace/session_schema.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <unistd.h>
 #include <utility>
@@ -22,7 +23,7 @@ std::string building_name(const std::string& path, const SessionWriterOptions& o
   } else if (on_network_file_system(directory.string())) {
     directory = fs::temp_directory_path();
   }
-  static int counter = 0;
+  static std::atomic<int> counter = 0;
   return (directory / ("." + target.filename().string() + ".building." + std::to_string(getpid()) + "." +
                        std::to_string(counter++)))
       .string();
