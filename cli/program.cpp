@@ -1,17 +1,25 @@
 #include "cli/program.hpp"
 
+#include "cli/commands/analyze.hpp"
+#include "cli/commands/compare.hpp"
 #include "cli/commands/demo.hpp"
 #include "cli/commands/doctor.hpp"
 #include "cli/commands/job_arguments.hpp"
+#include "cli/commands/merge.hpp"
 #include "cli/commands/profile.hpp"
+#include "cli/commands/query.hpp"
+#include "cli/commands/report.hpp"
 #include "cli/commands/run.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
+#include "cli/session/choose_session.hpp"
+#include "trace/session_error.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,34 +32,60 @@ struct CommandLine {
                "tferry"};
   RunCommand run;
   ProfileCommand profile;
+  AnalyzeCommand analyze;
+  ReportCommand report;
+  CompareCommand compare;
+  QueryCommand query;
+  MergeCommand merge;
   DemoCommand demo;
   DoctorCommand doctor;
-  CLI::App* run_app = run.add_to(app);
-  CLI::App* profile_app = profile.add_to(app);
-  CLI::App* demo_app = demo.add_to(app);
-  CLI::App* doctor_app = doctor.add_to(app);
+
+  struct Entry {
+    CLI::App* app;
+    const CommonOptions* common;
+    std::function<int()> execute;
+  };
+  CLI::App* run_app = nullptr;
+  CLI::App* profile_app = nullptr;
+  std::vector<Entry> entries;
 
   CommandLine() {
+    run_app = add(run);
+    profile_app = add(profile);
+    add(analyze);
+    add(report);
+    add(compare);
+    add(query);
+    add(merge);
+    add(demo);
+    add(doctor);
     app.set_version_flag("--version", std::string("tferry ") + TFERRY_VERSION);
     app.set_config("--config", "", "Take defaults from this TOML file, one section a command")
         ->type_name("FILE");
     app.require_subcommand(1);
     app.footer("\"tferry COMMAND --help\" tells the options of a command.");
   }
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  template <typename Command>
+  CLI::App* add(Command& command) {
+    entries.push_back({command.add_to(app), &command.common(), [&command] { return command.execute(); }});
+    return entries.back().app;
+  }
 
   /// The file named behind a command, which has to be known before the command's options are filled in.
   std::string config_file() const {
-    for (const CommonOptions* common : {&run.common(), &profile.common(), &demo.common(), &doctor.common()}) {
-      if (!common->config_file.empty()) return common->config_file;
+    for (const Entry& entry : entries) {
+      if (!entry.common->config_file.empty()) return entry.common->config_file;
     }
     return "";
   }
 
   int execute() const {
-    if (run_app->parsed()) return run.execute();
-    if (profile_app->parsed()) return profile.execute();
-    if (demo_app->parsed()) return demo.execute();
-    if (doctor_app->parsed()) return doctor.execute();
+    for (const Entry& entry : entries) {
+      if (entry.app->parsed()) return entry.execute();
+    }
     throw Failure("no command", "see \"tferry --help\"");
   }
 };
@@ -101,6 +135,8 @@ int run_program(int argc, char** argv) {
   } catch (const Failure& failure) {
     console.failure(failure);
     return failure.exit_code();
+  } catch (const trace::SessionError& error) {
+    console.failure(session_failure(error));
   } catch (const std::exception& error) {
     console.failure(Failure(error.what(), "this is a defect of Tensorferry; please report the command"));
   }

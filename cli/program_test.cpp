@@ -1,69 +1,19 @@
-#include "cli/testing/temporary_directory.hpp"
+#include "cli/testing/program_fixture.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <csignal>
 #include <sstream>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace tferry::cli {
 namespace {
 
+using testing_support::contents;
+using testing_support::Ended;
+using testing_support::ProgramTest;
 namespace fs = std::filesystem;
-
-struct Ended {
-  int status;
-  std::string out, err;
-
-  int exit_code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
-  int signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
-  bool told(const std::string& part) const { return err.find(part) != std::string::npos; }
-};
-
-/// The program itself, copied beside a runtime library that does nothing, run by shell lines.
-class ProgramTest : public testing::Test {
- protected:
-  ProgramTest() {
-    fs::create_directories(root_ / "bin");
-    fs::create_directories(root_ / "lib");
-    fs::create_directories(root_ / "places");
-    fs::copy_file(TFERRY_PROGRAM, root_ / "bin" / "tferry");
-    fs::copy_file(TFERRY_IDLE_RUNTIME, library_);
-  }
-
-  /// Runs `line` in sh, where $T is the program; $D is an empty folder of the test.
-  Ended sh(const std::string& line) const {
-    const std::string script = "export T=" + (root_ / "bin" / "tferry").string() + " D=" + root_.string() +
-                               " XDG_RUNTIME_DIR=" + (root_ / "places").string() +
-                               "; cd $D; unset LD_PRELOAD; " + line;
-    const std::string out = (root_ / "out").string(), err = (root_ / "err").string();
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      if (std::freopen(out.c_str(), "w", stdout) == nullptr ||
-          std::freopen(err.c_str(), "w", stderr) == nullptr) {
-        ::_exit(99);
-      }
-      ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
-      ::_exit(99);
-    }
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return {status, contents(out), contents(err)};
-  }
-  static std::string contents(const fs::path& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  testing_support::TemporaryDirectory directory_;
-  fs::path root_ = directory_.path();
-  fs::path library_ = root_ / "lib" / "libtferry_runtime.so";
-};
 
 TEST_F(ProgramTest, JobsOutputIsItsOwnAndOurLinesCarryThePrefix) {
   const Ended ended = sh("$T run --budget 1GiB sh -c 'echo out; echo err >&2'");
@@ -194,7 +144,7 @@ TEST_F(ProgramTest, DoctorSaysWhatDoesNotWork) {
 }
 
 TEST_F(ProgramTest, DemoWithoutItsPartsSaysSo) {
-  const Ended ended = sh("$T demo");
+  const Ended ended = sh("$T demo --part run");
   EXPECT_EQ(ended.exit_code(), 125);
   EXPECT_TRUE(ended.told("tferry-sample-layers is not here")) << ended.err;
 }

@@ -2,6 +2,7 @@
 
 #include "cli/byte_size.hpp"
 #include "cli/console.hpp"
+#include "cli/demo/recording_demo.hpp"
 #include "cli/demo/sample_run.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/environment.hpp"
@@ -47,6 +48,12 @@ std::optional<std::int64_t> footprint_in(const std::filesystem::path& report) {
   return footprint;
 }
 
+bool installed_in_full() {
+  const Installation installation = Installation::of_this_program();
+  return installation.executable(kSample) && installation.library(kSoftwareDriver) &&
+         installation.library("libtferry_runtime.so");
+}
+
 void show(const SampleRun& run) {
   for (const std::string& line : run.lines) fmt::print("  {}\n", line);
   std::fflush(stdout);
@@ -62,13 +69,40 @@ void require_success(const SampleRun& run, const char* which) {
 }  // namespace
 
 CLI::App* DemoCommand::add_to(CLI::App& program) {
-  CLI::App* app =
-      program.add_subcommand("demo", "Show a job running in a third of its memory, without a GPU");
+  CLI::App* app = program.add_subcommand(
+      "demo", "Show a recording and a job running in a third of its memory, without a GPU");
+  app->add_option("--part", part_, "What to show: recording, run, both")
+      ->check(CLI::IsMember({"recording", "run", "both"}))
+      ->capture_default_str();
   common_.add_to(*app, "the report of the run under a budget");
   return app;
 }
 
 int DemoCommand::execute() const {
+  const auto recording = part_ == "run" ? std::nullopt : find_recording(Installation::of_this_program());
+  if (part_ == "recording" && !recording) {
+    throw Failure("the recording gpt2.tferry is not here",
+                  "run the demo from a whole checkout, after ./bootstrap build");
+  }
+  if (recording) {
+    fmt::print(
+        "A recording of a real job on a real GPU, analyzed here for two thirds of its memory. Nothing is "
+        "executed on "
+        "a GPU.\n\n");
+    show_recording(*recording);
+    if (part_ == "recording") return kOk;
+    fmt::print("\nAnd a job that runs in less memory than it needs:\n\n");
+  }
+  try {
+    return run_part();
+  } catch (const Failure& failure) {
+    if (!recording || installed_in_full()) throw;
+    fmt::print("left out: {}\nNothing was executed on a GPU.\n", failure.what());
+    return kOk;
+  }
+}
+
+int DemoCommand::run_part() const {
   const Installation installation = Installation::of_this_program();
   installation.runtime_library();
   const auto sample = needed(installation.executable(kSample), kSample);

@@ -1,0 +1,151 @@
+#include "cli/commands/analyze.hpp"
+
+#include "cli/byte_size.hpp"
+#include "cli/console.hpp"
+#include "cli/failure.hpp"
+#include "cli/report/reports.hpp"
+#include "cli/session/choose_session.hpp"
+#include "cli/session/store_analysis.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tferry::cli {
+namespace {
+
+/// Bytes per nanosecond.
+double parse_rate(std::string_view text) {
+  if (!text.ends_with("/s")) {
+    throw Failure(fmt::format("--link: {} is no rate", text),
+                  "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
+  }
+  const std::int64_t bytes = parse_bytes(text.substr(0, text.size() - 2), "--link");
+  if (bytes <= 0)
+    throw Failure(fmt::format("--link: {} is no rate", text), "write a positive one, such as 55.3GB/s");
+  return static_cast<double>(bytes) / 1e9;
+}
+
+/// With --oversubscribe, a session that has a footprint nowhere has no answer.
+void require_footprint(const std::vector<analyzer::RankAnalysis>& ranks, const std::string& session) {
+  std::vector<std::string> reasons;
+  for (const analyzer::RankAnalysis& rank : ranks) {
+    if (rank.typical && rank.typical->footprint_bytes > 0) return;
+    reasons.insert(reasons.end(), rank.unknown.begin(), rank.unknown.end());
+  }
+  if (ranks.empty()) reasons.emplace_back("no GPU operation was recorded");
+  throw Failure(
+      fmt::format("--oversubscribe: no footprint is known in {}: {}", session, fmt::join(reasons, "; ")),
+      "give the budget in bytes with --budget, or record the job anew without --no-preload");
+}
+
+}  // namespace
+
+analyzer::LinkRates parse_link(std::string_view text) {
+  const analyzer::LinkRates usual;
+  std::optional<double> in, out, duplex;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const std::size_t equals = part.find('=');
+    const std::string_view key = part.substr(0, equals);
+    std::optional<double>* target = key == "h2d"      ? &in
+                                    : key == "d2h"    ? &out
+                                    : key == "duplex" ? &duplex
+                                                      : nullptr;
+    if (target == nullptr || *target || equals == std::string_view::npos) {
+      throw Failure(fmt::format("--link: {} is not understood", part),
+                    "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
+    }
+    *target = parse_rate(part.substr(equals + 1));
+  }
+  if (!in || !out) {
+    throw Failure(fmt::format("--link: {} does not give both directions", text),
+                  "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
+  }
+  analyzer::LinkRates link;
+  link.in = *in;
+  link.out = *out;
+  const double both =
+      duplex.value_or(std::min(*in * usual.duplex_in / usual.in, *out * usual.duplex_out / usual.out) * 2);
+  if (both > *in + *out || both < std::max(*in, *out)) {
+    throw Failure(
+        fmt::format("--link: duplex={:.1f}GB/s is the sum of both directions at once, and lies between the "
+                    "larger one and their sum",
+                    both),
+        "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
+  }
+  // The sum in the proportion of the rates alone.
+  link.duplex_in = both * *in / (*in + *out);
+  link.duplex_out = both * *out / (*in + *out);
+  return link;
+}
+
+CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
+  app_ = program.add_subcommand("analyze",
+                                "Find iterations, tensors, the bound and simulated times of a session");
+  app_->footer(
+      "Without a session: the newest *.tferry in this folder. The analysis is stored in the session.");
+  app_->add_option("SESSION", session_, "The session")->type_name("SESSION");
+  auto* budget =
+      app_->add_option("--budget", budget_, "GPU memory for the program, per GPU")->type_name("SIZE");
+  app_->add_option("--oversubscribe", oversubscribe_, "Footprint over budget, such as 1.5")
+      ->type_name("FACTOR")
+      ->excludes(budget);
+  app_->add_option("--link", link_,
+                   "Rates of the link instead of those known: h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s")
+      ->type_name("RATES");
+  app_->add_option("-o,--output", output_,
+                   "Store the analyzed session in this file, and leave the other as it is")
+      ->type_name("FILE");
+  app_->add_flag("--no-plan", no_plan_, "Make no plan");
+  answer_.add_to(*app_);
+  common_.add_to(*app_, "the analysis");
+  return app_;
+}
+
+analyzer::AnalysisOptions AnalyzeCommand::options() const {
+  analyzer::AnalysisOptions options;
+  if (!budget_.empty()) {
+    options.budget_bytes = parse_bytes(budget_, "--budget");
+    if (*options.budget_bytes <= 0)
+      throw Failure("--budget: nothing fits 0 bytes", "write a size, such as 9.8GiB");
+  }
+  if (app_->count("--oversubscribe") > 0) {
+    if (!(oversubscribe_ > 0) || !std::isfinite(oversubscribe_)) {
+      throw Failure(fmt::format("--oversubscribe: {} is no factor", oversubscribe_), "write 1.5");
+    }
+    options.oversubscription = oversubscribe_;
+  }
+  if (!link_.empty()) options.link = parse_link(link_);
+  options.plan = !no_plan_;
+  return options;
+}
+
+int AnalyzeCommand::execute() const {
+  const Console console(common_.verbosity());
+  const analyzer::AnalysisOptions checked = options();
+  const SessionChoice choice = choose_session(session_);
+  const std::string path = choice.path.string();
+  if (choice.chosen_for_you) console.notice(fmt::format("session: {} (the newest here)", path));
+  std::vector<analyzer::RankAnalysis> ranks;
+  {
+    trace::Session session = trace::Session::open(path);
+    ranks = analyzer::analyze_session(session, checked);
+  }
+  if (checked.oversubscription) require_footprint(ranks, path);
+  const std::filesystem::path target = output_.empty() ? choice.path : std::filesystem::path(output_);
+  store_analysis(ranks, choice.path, target, output_.empty() || common_.force);
+  trace::Session analyzed = trace::Session::open(target.string());
+  const Scope scope(analyzed, {});
+  answer_.answer(report_analysis(scope), target.string(), common_);
+  console.notice(fmt::format("stored in {}; next: tferry report summary tensors memory {}", target.string(),
+                             target.string()));
+  return kOk;
+}
+
+}  // namespace tferry::cli

@@ -1,0 +1,122 @@
+// tferry profile end to end: the layers sample on the software driver, where there is no CUPTI, and jobs
+// without any GPU.
+#include "cli/testing/program_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace tferry::cli {
+namespace {
+
+using testing_support::Ended;
+namespace fs = std::filesystem;
+
+class ProfileTest : public testing::Test {
+ protected:
+  Ended sh(const std::string& line) const {
+    return testing_support::run_shell("export T=" TFERRY_PROGRAM " S=" TFERRY_SAMPLE_LAYERS " TMPDIR=" +
+                                          places_.string() + "; cd " + root_.string() +
+                                          "; unset LD_PRELOAD CUDA_INJECTION64_PATH; "
+                                          "export LD_LIBRARY_PATH=" TFERRY_SOFTWARE_DRIVER_DIR "; " +
+                                          line,
+                                      root_);
+  }
+
+  testing_support::TemporaryDirectory directory_;
+  fs::path root_ = directory_.path();
+  fs::path places_ = [this] {
+    fs::create_directory(root_ / "places");
+    return root_ / "places";
+  }();
+};
+
+TEST_F(ProfileTest, AJobIsRecordedAnalyzedAndReported) {
+  const Ended profile = sh("$T profile --counters off $S --buffers 24 --mib 4 --iterations 8");
+  EXPECT_EQ(profile.exit_code(), 0) << profile.err;
+  EXPECT_TRUE(profile.printed("answer ok ")) << profile.out;
+  EXPECT_TRUE(profile.told("session: tferry-sample-layers.1.tferry (")) << profile.err;
+  EXPECT_TRUE(profile.told("missing: GPU activity: the injected collector never reported in")) << profile.err;
+  EXPECT_TRUE(fs::is_empty(places_));
+
+  const Ended structure =
+      sh("$T query 'SELECT count(*) AS n FROM allocation WHERE bytes = 4194304' --format csv");
+  EXPECT_EQ(structure.out, "n,known_by\n24,measured\n");
+  const Ended memory = sh("$T report memory");
+  EXPECT_TRUE(memory.printed("96.0 MiB")) << memory.out;
+  EXPECT_TRUE(sh("$T report quality").printed("never reported in"));
+  EXPECT_TRUE(sh("$T report kernels").printed("unknown"));
+
+  const Ended analysis = sh("$T analyze --oversubscribe 2");
+  EXPECT_EQ(analysis.exit_code(), 0) << analysis.err;
+  EXPECT_TRUE(analysis.printed("Iterations")) << analysis.out;
+  EXPECT_NE(sh("$T query 'SELECT count(*) FROM iteration WHERE regular = 1' --format csv").out,
+            "count(*),known_by\n0,measured\n");
+}
+
+TEST_F(ProfileTest, TwoRecordingsOfAJobHaveTheSameStructureAlsoUnderABudget) {
+  const std::string job = "$S --buffers 12 --mib 4 --iterations 4";
+  ASSERT_EQ(sh("$T profile -q --counters off -o a.tferry " + job).exit_code(), 0);
+  ASSERT_EQ(sh("$T profile -q --counters off -o b.tferry --budget 24MiB " + job).exit_code(), 0);
+  const Ended compared = sh("$T compare --structure a.tferry b.tferry");
+  EXPECT_EQ(compared.exit_code(), 0) << compared.out;
+  EXPECT_TRUE(sh("$T report transfers b.tferry").printed("park"));
+  EXPECT_TRUE(sh("$T report summary b.tferry").printed("24.0 MiB"));
+  EXPECT_EQ(sh("$T compare --structure a.tferry b.tferry --format csv").exit_code(), 0);
+}
+
+TEST_F(ProfileTest, AKilledJobLeavesASessionAndItsSignal) {
+  const Ended ended = sh(
+      "exec $T profile --counters off -o a.tferry sh -c '$S --buffers 8 --mib 4 --iterations 4; kill -9 $$'");
+  EXPECT_EQ(ended.signal(), SIGKILL) << ended.err;
+  EXPECT_TRUE(ended.told("session: a.tferry (")) << ended.err;
+  EXPECT_TRUE(sh("$T report memory a.tferry").printed("32.0 MiB"));
+}
+
+TEST_F(ProfileTest, NothingIsOverwrittenAndExitCodesAreTheJobs) {
+  EXPECT_EQ(sh("$T profile -q --counters off sh -c 'exit 3'").exit_code(), 3);
+  EXPECT_EQ(sh("$T profile -q --counters off sh -c 'exit 4'").exit_code(), 4);
+  EXPECT_TRUE(fs::exists(root_ / "sh.1.tferry"));
+  EXPECT_TRUE(fs::exists(root_ / "sh.2.tferry"));
+  const Ended again = sh("$T profile --counters off -o sh.1.tferry touch started");
+  EXPECT_EQ(again.exit_code(), 125);
+  EXPECT_TRUE(again.told("sh.1.tferry exists already and is not overwritten")) << again.err;
+  EXPECT_FALSE(fs::exists(root_ / "started"));
+}
+
+TEST_F(ProfileTest, AJobWithoutAGpuSaysWhatIsMissing) {
+  const Ended ended = sh("unset LD_LIBRARY_PATH; $T profile --counters off -o a.tferry true");
+  EXPECT_EQ(ended.exit_code(), 0);
+  EXPECT_TRUE(ended.told("no process opened the CUDA driver, so nothing was injected")) << ended.err;
+  EXPECT_EQ(sh("$T report summary a.tferry").exit_code(), 0);
+}
+
+TEST_F(ProfileTest, SpoolsCanBeKeptAndMerged) {
+  ASSERT_EQ(
+      sh("$T profile -q --counters off --keep-spools raw -o a.tferry $S --buffers 8 --mib 4 --iterations 4")
+          .exit_code(),
+      0);
+  ASSERT_EQ(sh("$T merge -q raw -o b.tferry").exit_code(), 0);
+  EXPECT_EQ(sh("$T compare --structure a.tferry b.tferry").exit_code(), 0);
+  const Ended again = sh("$T profile --counters off --keep-spools raw true");
+  EXPECT_EQ(again.exit_code(), 125);
+  EXPECT_TRUE(again.told("raw is not empty")) << again.err;
+}
+
+TEST_F(ProfileTest, OptionsThatContradictAreRefused) {
+  EXPECT_TRUE(sh("$T profile --no-preload --budget 1GiB true").told("--budget needs the preloaded runtime"));
+  EXPECT_TRUE(sh("$T profile --counter-interval 1s true").told("--counter-interval: 1s is no time"));
+  EXPECT_TRUE(sh("$T profile -o '%z' true").told("is not understood"));
+  EXPECT_TRUE(sh("$T profile -o none/a.tferry true").told("none/a.tferry cannot be written"));
+}
+
+TEST_F(ProfileTest, WithoutAPreloadOnlyTheHooksAreMissing) {
+  const Ended ended = sh("$T profile --no-preload --counters off -o a.tferry env");
+  EXPECT_EQ(ended.exit_code(), 0) << ended.err;
+  EXPECT_FALSE(ended.printed("LD_PRELOAD=")) << ended.out;
+  EXPECT_TRUE(ended.printed("CUDA_INJECTION64_PATH=")) << ended.out;
+  EXPECT_TRUE(sh("$T report quality a.tferry").printed("not recorded, as --no-preload asked for"));
+}
+
+}  // namespace
+}  // namespace tferry::cli

@@ -1,0 +1,90 @@
+#include "cli/report/iteration_times.hpp"
+#include "cli/report/reports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace tferry::cli {
+namespace {
+
+std::string resource_text(const std::string& resource) {
+  if (resource == "compute") return "compute";
+  if (resource == "link_in") return "link to the GPU";
+  if (resource == "link_out") return "link to the host";
+  if (resource == "duplex") return "link, both ways at once";
+  return resource;
+}
+
+Table iterations(const Scope& scope) {
+  Table table("analysis", "Iterations",
+              {{"process"},
+               {"gpu"},
+               {"iterations", Unit::kCount},
+               {"regular", Unit::kCount},
+               {"operations_each", Unit::kCount},
+               {"time", Unit::kNanoseconds},
+               {"tensors", Unit::kCount},
+               {"persistent", Unit::kBytes}});
+  for (const IterationTimes& rank : iteration_times(scope)) {
+    const auto tensors = scope.value<std::int64_t>(
+        fmt::format("SELECT count(*) FROM tensor WHERE process_id = {} AND device_id IS {}", rank.process_id,
+                    rank.device_id ? std::to_string(*rank.device_id) : "NULL"));
+    const auto persistent = scope.value<std::int64_t>(fmt::format(
+        "SELECT sum(bytes) FROM tensor WHERE persistent = 1 AND process_id = {} AND device_id IS {}",
+        rank.process_id, rank.device_id ? std::to_string(*rank.device_id) : "NULL"));
+    const bool matched = tensors.value_or(0) > 0;
+    table.add(KnownBy::kMeasured, {rank.pid, scope.gpu_name(rank.device_id), rank.iterations, rank.regular,
+                                   rank.operations, rank.median_ns, matched ? Cell(*tensors) : Cell(),
+                                   matched ? Cell(persistent.value_or(0)) : Cell()});
+  }
+  return table;
+}
+
+Table times(const Scope& scope) {
+  Table table("analysis", "An iteration under a budget of GPU memory",
+              {{"gpu"},
+               {"what"},
+               {"time", Unit::kNanoseconds},
+               {"budget", Unit::kBytes},
+               {"in", Unit::kBytes},
+               {"out", Unit::kBytes},
+               {"waits", Unit::kNanoseconds},
+               {"limited_by"}});
+  for (const auto& row : scope.session().rows<trace::BoundRow>(
+           "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY id")) {
+    const std::string gpu = scope.gpu_name(row.device_id);
+    table.add(KnownBy::kMeasured, {gpu, "kernels alone, all in memory", row.in_memory_ns, Cell("none"),
+                                   std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, "compute"});
+    table.add(KnownBy::kSimulated, {gpu, "bound: no plan is faster", row.bound_ns, row.budget_bytes,
+                                    row.bytes_in, row.bytes_out, Cell("-"), resource_text(row.resource)});
+    table.notes.push_back(fmt::format("link of GPU {}: {:.1f} GB/s in, {:.1f} GB/s out, {}", gpu,
+                                      row.link_h2d_bytes_per_second.value_or(0) / 1e9,
+                                      row.link_d2h_bytes_per_second.value_or(0) / 1e9, row.link_known_by));
+  }
+  for (const auto& row : scope.session().rows<trace::SimulationRow>(
+           "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY device_id, id")) {
+    table.add(KnownBy::kSimulated,
+              {scope.gpu_name(row.device_id), row.policy, row.predicted_ns, row.budget_bytes, row.bytes_in,
+               row.bytes_out, row.stall_ns, resource_text(row.resource)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<Table> report_analysis(const Scope& scope) {
+  std::vector<Table> tables = {iterations(scope), times(scope)};
+  trace::Session& session = scope.session();
+  if (!session.meta("analysis.created")) {
+    tables.front().notes.emplace_back("unknown: not analyzed yet; run tferry analyze");
+    tables.pop_back();
+    return tables;
+  }
+  std::istringstream unknown(session.meta("analysis.unknown").value_or(""));
+  for (std::string line; std::getline(unknown, line);) tables.back().notes.push_back("unknown: " + line);
+  return tables;
+}
+
+}  // namespace tferry::cli

@@ -1,0 +1,86 @@
+#include "cli/report/memory_profile.hpp"
+#include "cli/report/reports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace tferry::cli {
+namespace {
+
+/// Tensors of the allocations that are alive at the peak, by size, life and name.
+Table peak_table(const Scope& scope, const MemoryProfile& profile) {
+  Table table("memory",
+              fmt::format("Alive at the peak of GPU {}, by size", scope.gpu_name(profile.device_id)),
+              {{"each", Unit::kBytes},
+               {"number", Unit::kCount},
+               {"together", Unit::kBytes},
+               {"life"},
+               {"movable"},
+               {"name"}});
+  using Key = std::tuple<std::int64_t, std::string, bool, std::string>;
+  std::map<Key, std::int64_t> groups;
+  std::map<std::int64_t, std::pair<bool, std::string>> tensors;  // of an allocation: persistent, name
+  scope.select(
+      "SELECT allocation_id, persistent, coalesce(tensor.name, '') FROM tensor_allocation JOIN tensor ON "
+      "tensor.id = tensor_id",
+      [&](trace::Statement& row) { tensors[row.integer(0)] = {row.integer(1) != 0, row.shown(2)}; });
+  for (const LiveAllocation& allocation : profile.at_peak) {
+    const auto tensor = tensors.find(allocation.id);
+    const std::string life = tensor == tensors.end() ? "unknown"
+                             : tensor->second.first  ? "persistent"
+                                                     : "iteration";
+    ++groups[{allocation.bytes, life, allocation.movable,
+              tensor == tensors.end() ? "" : tensor->second.second}];
+  }
+  std::vector<std::pair<std::int64_t, const std::pair<const Key, std::int64_t>*>> order;
+  for (const auto& group : groups) order.emplace_back(-std::get<0>(group.first) * group.second, &group);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [together, group] : order) {
+    if (scope.top() > 0 && static_cast<std::int64_t>(table.rows.size()) >= scope.top()) break;
+    const auto& [bytes, life, movable, name] = group->first;
+    table.add(KnownBy::kMeasured, {bytes, group->second, -together, life == "unknown" ? Cell() : Cell(life),
+                                   movable ? "yes" : "no", name.empty() ? Cell("-") : Cell(name)});
+  }
+  if (order.size() > table.rows.size()) {
+    table.notes.push_back(fmt::format("{} more sizes; --top 0 shows all", order.size() - table.rows.size()));
+  }
+  if (tensors.empty()) table.notes.emplace_back("life is unknown until tferry analyze has matched tensors");
+  return table;
+}
+
+}  // namespace
+
+std::vector<Table> report_memory(const Scope& scope) {
+  Table facts("memory", "GPU memory that the program allocated",
+              {{"process"},
+               {"gpu"},
+               {"peak", Unit::kBytes},
+               {"peak_after", Unit::kNanoseconds},
+               {"alive_at_peak", Unit::kCount},
+               {"movable_at_peak", Unit::kBytes},
+               {"allocations", Unit::kCount},
+               {"never_freed", Unit::kBytes},
+               {"budget", Unit::kBytes}});
+  std::vector<Table> tables = {facts};
+  for (const MemoryProfile& profile : memory_profiles(scope)) {
+    const auto device = scope.session().first<trace::DeviceRow>("WHERE id = ?", profile.device_id);
+    Cell budget("none");
+    if (device && device->budget_bytes) budget = Cell(*device->budget_bytes);
+    tables.front().add(KnownBy::kMeasured,
+                       {profile.pid, scope.gpu_name(profile.device_id), profile.peak_bytes,
+                        profile.peak_ns - scope.start_ns(), static_cast<std::int64_t>(profile.at_peak.size()),
+                        profile.movable_at_peak, profile.allocations, profile.never_freed_bytes, budget});
+    tables.push_back(peak_table(scope, profile));
+  }
+  if (tables.front().rows.empty()) {
+    tables.front().notes.emplace_back(
+        "unknown: no allocations were recorded; profile without --no-preload, and see tferry report quality");
+  }
+  return tables;
+}
+
+}  // namespace tferry::cli

@@ -1,0 +1,133 @@
+// Session in, report, expected text.
+#include "cli/report/reports.hpp"
+
+#include "cli/failure.hpp"
+#include "cli/report/render.hpp"
+#include "cli/testing/layers_session.hpp"
+#include "cli/testing/temporary_directory.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tferry::cli {
+namespace {
+
+using testing_support::LayersSession;
+
+class ReportsTest : public testing::Test {
+ protected:
+  std::string report(const std::string& name, const ScopeOptions& options = {}) {
+    trace::Session session = trace::Session::open(path_);
+    const Scope scope(session, options);
+    return render(find_report(name).make(scope), Format::kTable, path_);
+  }
+
+  testing_support::TemporaryDirectory directory_;
+  std::string path_ = (directory_.path() / "a.tferry").string();
+};
+
+TEST_F(ReportsTest, KernelsByTime) {
+  LayersSession{}.write(path_);
+  EXPECT_EQ(report("kernels"),
+            "Kernels by the time they take (measured)\n"
+            "  name           gpu  launches     total   share     mean  shortest  longest\n"
+            "  second         0           6  18.00 us  75.0 %  3.00 us   3.00 us  3.00 us\n"
+            "  first(float*)  0           6   6.00 us  25.0 %  1.00 us   1.00 us  1.00 us\n");
+}
+
+TEST_F(ReportsTest, WithoutTimesTheyAreUnknownAndNotZero) {
+  LayersSession{.timed = false}.write(path_);
+  const std::string text = report("kernels");
+  EXPECT_NE(text.find("  second         0           6  unknown  unknown  unknown   unknown  unknown\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("note: 12 launches have unknown times"), std::string::npos) << text;
+  EXPECT_NE(report("launch").find("unknown: no kernel has both"), std::string::npos);
+}
+
+TEST_F(ReportsTest, TimesAndRowsCanBeNarrowed) {
+  LayersSession{}.write(path_);
+  const std::string some = report("kernels", {.from = "9us", .to = "19us", .top = 1});
+  EXPECT_NE(some.find("second         0           1"), std::string::npos) << some;
+  EXPECT_NE(some.find("note: 1 more kernels; --top 0 shows all"), std::string::npos) << some;
+  EXPECT_EQ(report("kernels", {.gpu = 0, .rank = 0}), report("kernels"));
+  EXPECT_THROW(report("kernels", {.gpu = 1}), Failure);
+  EXPECT_THROW(report("kernels", {.rank = 1}), Failure);
+  EXPECT_THROW(report("kernels", {.from = "2s", .to = "1s"}), Failure);
+  EXPECT_THROW(report("kernels", {.from = "soon"}), Failure);
+}
+
+TEST_F(ReportsTest, TransfersByDirectionWithTheirRate) {
+  LayersSession{}.write(path_);
+  EXPECT_EQ(report("transfers"),
+            "Copies by direction (measured)\n"
+            "  whose    gpu  direction       host memory  copies       bytes      time        rate\n"
+            "  program  0    host_to_device  pinned            6  234.38 KiB  24.00 us  10.00 GB/s\n"
+            "\n"
+            "Bytes by the hardware counters, of everything that used the GPU\n"
+            "  nothing\n"
+            "  note: unknown: no counters were sampled; see tferry report quality\n");
+}
+
+TEST_F(ReportsTest, MemoryAtItsPeak) {
+  LayersSession{}.write(path_);
+  EXPECT_EQ(
+      report("memory"),
+      "GPU memory that the program allocated (measured)\n"
+      "  process  gpu       peak  peak after  alive at peak  movable at peak  allocations  never freed  "
+      "budget\n"
+      "     4711  0    24.0 MiB     1.00 us              3         24.0 MiB            3     24.0 MiB  none\n"
+      "\n"
+      "Alive at the peak of GPU 0, by size (measured)\n"
+      "      each  number  together  life     movable  name\n"
+      "  8.00 MiB       3  24.0 MiB  unknown  yes      -\n"
+      "  note: life is unknown until tferry analyze has matched tensors\n");
+}
+
+TEST_F(ReportsTest, LaunchesRunAheadOfTheGpu) {
+  LayersSession{}.write(path_);
+  const std::string text = report("launch");
+  EXPECT_NE(text.find("     4711  0          12          500 ns  500 ns         500 ns   500 ns"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(ReportsTest, QualityCountsWhatIsMissing) {
+  LayersSession{.hooked = false}.write(path_);
+  const std::string text = report("quality");
+  EXPECT_NE(text.find("     4711  kernel  bad_time      2  -\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("calls that the hooks saw"), std::string::npos) << text;
+  EXPECT_NE(report("memory").find("unknown: no allocations were recorded"), std::string::npos);
+}
+
+TEST_F(ReportsTest, SummaryBeforeAnAnalysisSaysWhatToDo) {
+  LayersSession{}.write(path_);
+  const std::string text = report("summary");
+  EXPECT_NE(text.find("python3 train.py"), std::string::npos) << text;
+  EXPECT_NE(text.find("NVIDIA H200"), std::string::npos) << text;
+  EXPECT_NE(text.find("not analyzed yet: tferry analyze"), std::string::npos) << text;
+  EXPECT_NE(report("tensors").find("run tferry analyze"), std::string::npos);
+  EXPECT_NE(report("analysis").find("run tferry analyze"), std::string::npos);
+}
+
+TEST(Reports, AnUnknownNameListsTheOthers) {
+  try {
+    find_report("wheather");
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_NE(failure.remedy().find("summary kernels transfers"), std::string::npos) << failure.remedy();
+  }
+}
+
+TEST(Reports, EveryReportCopesWithAnEmptySession) {
+  const testing_support::TemporaryDirectory directory;
+  const std::string path = (directory.path() / "empty.tferry").string();
+  trace::SessionWriter::create(path).publish();
+  trace::Session session = trace::Session::open(path);
+  const Scope scope(session, {});
+  for (const ReportKind& kind : report_kinds()) {
+    EXPECT_NE(render(kind.make(scope), Format::kTable, path), "") << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace tferry::cli
