@@ -38,6 +38,7 @@ class Lookahead {
     Plan best;
     std::vector<double> best_weights;
     bool best_from_next_use = true;
+    std::int64_t best_margin = 0;
     std::vector<double> stalls;
     const auto consider = [&] {
       Plan plan = make();
@@ -47,16 +48,25 @@ class Lookahead {
       best = std::move(plan);
       best_weights = weights_;
       best_from_next_use = from_next_use_;
+      best_margin = margin_;
       stalls = last_.stalls_ns;
     };
+    int round = 0;
     for (const Start start : {Start::kNextUse, Start::kGap, Start::kCentre}) {
-      set_weights(start);
-      consider();
-      if (best.actions.empty()) return best;
+      for (const int chunks : {0, 2, 6, 16}) {
+        if (round > 0 && round >= options_.rounds) break;
+        ++round;
+        set_weights(start);
+        margin_ = chunks * options_.simulation.chunk_bytes;
+        if (margin_ > workload_.budget / 4) continue;
+        consider();
+        if (best.actions.empty()) return best;
+      }
     }
-    for (int round = 3; round < options_.rounds; ++round) {
+    for (; round < options_.rounds; ++round) {
       weights_ = best_weights;
       from_next_use_ = best_from_next_use;
+      margin_ = best_margin;
       perturb(stalls);
       consider();
     }
@@ -118,7 +128,7 @@ class Lookahead {
     const std::size_t first = lowest();
     for (std::size_t step = 0; step < count_; ++step) {
       const std::size_t t = (first + step) % count_;
-      std::int64_t excess = live_[t] - workload_.budget - away[t];
+      std::int64_t excess = live_[t] - (workload_.budget - margin_) - away[t];
       if (excess <= 0) continue;
       std::vector<std::pair<double, std::uint32_t>> heap;  // only a few of many will be taken
       for (const std::uint32_t g : active_[t]) {
@@ -207,6 +217,7 @@ class Lookahead {
   std::vector<double> started_;  ///< by operation over two iterations, nothing ever waiting
   std::vector<double> weights_;  ///< by gap
   bool from_next_use_ = true;
+  std::int64_t margin_ = 0;  ///< bytes parked beyond need, so that transfers have time
   Simulation last_;
 };
 

@@ -16,14 +16,13 @@ struct LookaheadOptions {
 
 /// Plans which bytes leave after which operation and when they return.
 ///
-/// 1. A walk around the iteration takes bytes away wherever the live ones exceed the budget: those whose next
-/// use is
-///    furthest (Belady's rule, which moves the fewest), those whose gap lasts longest, or those whose gap
-///    leaves the same time on both sides of the peak; three starts, of which the best goes on.
+/// 1. A walk around the iteration takes bytes away wherever the live ones exceed the budget: those whose
+///    next use is furthest (Belady's rule, which moves the fewest), those whose gap lasts longest, or those
+///    whose gap leaves the same time on both sides of the peak; each with up to sixteen transfers' worth
+///    more than needed, so that transfers have time. The best of these starts goes on.
 /// 2. Returns are set as early as the room that the other actions leave allows, nearest need first.
-/// 3. The simulator judges. Where operations stall, the weights of gaps that bring data there or were to make
-/// room
-///    there are lowered or raised, and the walk is repeated; the best plan is kept.
+/// 3. The simulator judges. The worths of a few gaps around operations that stall are changed at random,
+///    and the walk is repeated; the best plan is kept.
 ///
 /// The result passes plan_errors. Empty when everything fits. Requires a valid workload. Deterministic; any
 /// thread.

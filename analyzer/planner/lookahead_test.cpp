@@ -36,6 +36,28 @@ TEST(Lookahead, Gpt2ComesNearTheBound) {
   }
 }
 
+/// Jobs of many tensors, each small against the budget, that on-demand swapping makes at least 15 % slower
+/// than the bound.
+TEST(Lookahead, RoomyJobsComeNearTheBound) {
+  std::vector<double> to_bound;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const Workload workload = random_workload(random(), 40 + random() % 40, 80 + random() % 80);
+    LookaheadOptions options;
+    options.rounds = 30;
+    options.simulation.chunk_bytes = 4'000'000;
+    options.simulation.chunk_latency_ns = 0;
+    OnDemandPolicy policy(workload);
+    const double bound = lower_bound(workload).time_ns;
+    if (simulate(workload, policy, options.simulation).time_ns < 1.15 * bound) continue;
+    to_bound.push_back(plan_lookahead(workload, options).predicted_ns / bound);
+  }
+  std::sort(to_bound.begin(), to_bound.end());
+  ASSERT_GT(to_bound.size(), 30u);
+  EXPECT_LE(to_bound[to_bound.size() / 2], 1.1);
+  EXPECT_LE(to_bound[to_bound.size() * 9 / 10], 1.3);
+}
+
 /// Small jobs with tensors as large as their working sets, where hardly anything overlaps: the bound, which
 /// lets bytes flow freely, is out of reach for any plan.
 TEST(Lookahead, CrampedJobsAreNotMuchSlowerThanOnDemandAndMostlyFaster) {

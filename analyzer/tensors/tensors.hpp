@@ -38,15 +38,14 @@ struct RecordedIteration {
 /// Matches allocations across iterations and reads off what an iteration does. `iterations` is what
 /// find_iterations made of the recording's signatures.
 ///
-/// - The typical iteration is the most common sequence of signatures; the others are left out. A duration is
-/// the
-///   smallest one at its position, less what overlaps operations before it; so is the idle time before it.
-/// - An allocation made in an iteration is the k-th of its size there, and that is what it is matched by: an
-/// extra
-///   allocation of another size shifts nothing. Allocations older than the regular iterations, and those that
-///   live for more than a period, are persistent.
+/// - The typical iteration is the most common sequence of signatures; the others are left out. A duration
+///   is the smallest one at its position, less what overlaps operations before it; so is the idle time.
+/// - An allocation made in an iteration is the k-th of its size there, and that is what it is matched by:
+///   an extra allocation of another size shifts nothing. Allocations older than the regular iterations, and
+///   those made during them and never freed, are persistent. What outlives its successor's birth (the loss
+///   that a program still holds) counts as one resident tensor as large as all its instances together.
 /// - What a tensor is used for is the union over the regular iterations; where they differ, the use that
-/// demands more.
+///   demands more.
 ///
 /// Times that are missing or reversed count as no duration. Pure; any thread.
 RecordedIteration typical_iteration(const Recording& recording, const Iterations& iterations);
