@@ -8,17 +8,19 @@ namespace {
 
 constexpr std::size_t kMaxParameters = 4096;  // the driver's own limit is 32,764 bytes of them
 
+/// Reads parameters until the driver knows no further one; what it answers then, CUDA_ERROR_INVALID_VALUE if
+/// the layout is whole.
 template <class Ask>
-bool read_layout(FunctionInfo& info, Ask ask) {
+CUresult read_layout(FunctionInfo& info, Ask ask) {
   std::size_t offset = 0;
   std::size_t size = 0;
   for (std::size_t i = 0; i < kMaxParameters; ++i) {
     const CUresult result = ask(i, &offset, &size);
-    if (result != CUDA_SUCCESS) return i > 0 || result == CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS) return result;
     info.parameters.push_back({offset, size});
     info.buffer_size = std::max(info.buffer_size, offset + size);
   }
-  return true;
+  return CUDA_ERROR_INVALID_VALUE;
 }
 
 bool is_collective(const char* name) {
@@ -36,25 +38,31 @@ const FunctionInfo* FunctionTable::find(const Driver& driver, CUfunction functio
   }
   auto info = std::make_unique<FunctionInfo>();
   const char* name = nullptr;
-  bool read = false;
   auto* kernel = reinterpret_cast<CUkernel>(function);
-  std::size_t offset = 0;
-  std::size_t size = 0;
-  if (driver.cuKernelGetParamInfo != nullptr &&
-      driver.cuKernelGetParamInfo(kernel, 0, &offset, &size) == CUDA_SUCCESS) {
-    if (driver.cuKernelGetName != nullptr) driver.cuKernelGetName(&name, kernel);
-    read = read_layout(
+  CUresult by_kernel = CUDA_ERROR_INVALID_HANDLE;
+  CUresult by_function = CUDA_ERROR_INVALID_HANDLE;
+  if (driver.cuKernelGetParamInfo != nullptr) {
+    by_kernel = read_layout(
         *info, [&](auto i, auto* o, auto* s) { return driver.cuKernelGetParamInfo(kernel, i, o, s); });
-  } else if (driver.cuFuncGetParamInfo != nullptr) {
-    read = read_layout(
+    if (!info->parameters.empty() && driver.cuKernelGetName != nullptr) driver.cuKernelGetName(&name, kernel);
+  }
+  if (info->parameters.empty() && driver.cuFuncGetParamInfo != nullptr) {
+    by_function = read_layout(
         *info, [&](auto i, auto* o, auto* s) { return driver.cuFuncGetParamInfo(function, i, o, s); });
     if (!info->parameters.empty() && driver.cuFuncGetName != nullptr) driver.cuFuncGetName(&name, function);
   }
+  // Half a layout would leave arguments unseen; it is asked for again at the next launch.
+  const CUresult end =
+      !info->parameters.empty() && by_function == CUDA_ERROR_INVALID_HANDLE ? by_kernel : by_function;
+  const bool whole = info->parameters.empty()
+                         ? by_kernel == CUDA_ERROR_INVALID_VALUE || by_function == CUDA_ERROR_INVALID_VALUE
+                         : end == CUDA_ERROR_INVALID_VALUE;
+  if (!whole) return nullptr;
   if (name != nullptr) info->name = name;
   info->collective = is_collective(name);
   const std::unique_lock lock(mutex_);
-  const auto [place, inserted] = known_.emplace(function, read ? info.get() : nullptr);
-  if (inserted && read) all_.push_back(std::move(info));
+  const auto [place, inserted] = known_.emplace(function, info.get());
+  if (inserted) all_.push_back(std::move(info));
   return place->second;
 }
 
