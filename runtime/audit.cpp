@@ -21,11 +21,16 @@ void Audit::check(bool good, const Block& block, const char* what) {
               static_cast<unsigned long long>(block.address));
 }
 
-bool Audit::set_trap() {
+bool Audit::set_trap(StreamTable& streams) {
   if (trap_ != kNoChunk) return true;
-  pool_.set_limit(pool_.limit() + 1);
-  if (pool_.free_count() == 0 && pool_.grow(1) == 0) return false;
+  const std::size_t limit = pool_.limit();
+  pool_.set_limit(limit + 1);  // the trap is not the program's
+  if (pool_.grow(1) == 0 && pool_.free_count() == 0) {
+    pool_.set_limit(limit);
+    return false;
+  }
   trap_ = pool_.pick_free(1, false).front();
+  for (const Moment& moment : pool_[trap_].free_after) streams.wait_on_host(moment);
   pool_.set_owner(trap_, &trap_owner_, 0);
   seen_.resize(pool_.chunk_size());
   return driver_.cuMemsetD8_v2(pool_.alias(trap_), kPattern, pool_.chunk_size()) == CUDA_SUCCESS;
@@ -42,7 +47,7 @@ void Audit::check_trap() {
 void Audit::on_parked(Block& block, std::span<const std::uint32_t> pieces, BlockStore& store, HostPool& host,
                       StreamTable& streams, Moment copied) {
   streams.wait_on_host(copied);
-  if (!set_trap()) return;
+  if (!set_trap(streams)) return;
   check_trap();
   for (const std::uint32_t index : pieces) {
     Piece& piece = block.pieces[index];

@@ -35,7 +35,7 @@ class Audit {
   void on_free(ChunkId chunk, const Moments& after, StreamTable& streams, StreamIndex stream);
 
  private:
-  bool set_trap();
+  bool set_trap(StreamTable& streams);
   void check_trap();
   void check(bool good, const Block& block, const char* what);
 

@@ -62,7 +62,11 @@ bool BlockStore::remap(Block& block, std::uint32_t piece, ChunkId chunk) {
   if (part.chunk != kNoChunk) pool_.unmap(address);
   part.chunk = kNoChunk;
   if (chunk == kNoChunk) return true;
-  if (!pool_.map(address, chunk) || !pool_.allow(address, pool_.chunk_size())) return false;
+  if (!pool_.map(address, chunk)) return false;
+  if (!pool_.allow(address, pool_.chunk_size())) {
+    pool_.unmap(address);
+    return false;
+  }
   part.chunk = chunk;
   ++mappings_;
   return true;

@@ -10,6 +10,11 @@ ChunkPool::ChunkPool(const cuda::Driver& driver, CUdevice device, std::size_t ch
   access_.push_back({{CU_MEM_LOCATION_TYPE_DEVICE, {device}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
 }
 
+ChunkPool::~ChunkPool() {
+  // Fails, and may, where chunks still exist.
+  if (aliases_ != 0) driver_.cuMemAddressFree(aliases_, most_ * chunk_size_);
+}
+
 bool ChunkPool::open() {
   return driver_.cuMemAddressReserve(&aliases_, most_ * chunk_size_, chunk_size_, 0, 0) == CUDA_SUCCESS;
 }

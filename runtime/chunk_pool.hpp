@@ -33,6 +33,10 @@ class ChunkPool {
  public:
   ChunkPool(const cuda::Driver& driver, CUdevice device, std::size_t chunk_size, std::size_t most_chunks);
 
+  ~ChunkPool();
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+
   /// Reserves the aliases' addresses. False: the driver has none.
   bool open();
   /// Makes up to `count` more chunks, as many as the limit and the card allow; returns how many.

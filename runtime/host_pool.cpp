@@ -82,7 +82,13 @@ HostPool::HostPool(const cuda::Driver& driver, CUcontext context, std::size_t sl
           slot_size, std::min(kSlabBytes, std::max(capacity / 16 / slot_size, std::size_t{1}) * slot_size))),
       capacity_(capacity) {}
 
-HostPool::~HostPool() { stop(); }
+HostPool::~HostPool() {
+  stop();
+  adopt_finished();
+  // The context may be gone already, and the registrations with it.
+  for (std::size_t at = 0; at < slots_.size(); at += slab_size_ / slot_size_)
+    release_slab(slots_[at].address);
+}
 
 void HostPool::stop() {
   {
@@ -129,6 +135,8 @@ bool HostPool::neighbours(SlotId a, SlotId b) const {
 }
 
 bool HostPool::ensure_free(std::size_t slots) {
+  // Nothing is pinned for a wish that cannot be met.
+  if (slots > capacity_ / slot_size_ || (taken_ + slots) * slot_size_ > capacity_) return false;
   adopt_finished();
   while (slots_.size() - taken_ < slots) {
     if (!add_slab()) return false;
@@ -141,7 +149,6 @@ bool HostPool::add_slab() {
     std::unique_lock lock(mutex_);
     if (wanted_ > 0) {  // one is on its way: cheaper to wait for than to make beside it
       finished_.wait(lock, [this] { return wanted_ == 0; });
-      if (ready_.empty()) return false;
     }
   }
   const std::size_t before = slots_.size();
@@ -185,11 +192,15 @@ std::byte* HostPool::make_slab() {
   for (std::size_t at = 0; at < slab_size_; at += kRegisterBytes) {
     const std::size_t part = std::min(kRegisterBytes, slab_size_ - at);
     if (driver_.cuMemHostRegister_v2(slab + at, part, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS) continue;
-    for (std::size_t done = 0; done < at; done += kRegisterBytes) driver_.cuMemHostUnregister(slab + done);
-    munmap(memory, slab_size_);
+    release_slab(slab);
     return nullptr;
   }
   return slab;
+}
+
+void HostPool::release_slab(std::byte* slab) {
+  for (std::size_t at = 0; at < slab_size_; at += kRegisterBytes) driver_.cuMemHostUnregister(slab + at);
+  munmap(static_cast<void*>(slab), slab_size_);
 }
 
 void HostPool::run_helper() {

@@ -54,6 +54,7 @@ class HostPool {
   bool add_slab();
   void adopt(std::byte* slab);
   std::byte* make_slab();
+  void release_slab(std::byte* slab);
   void run_helper();
   void adopt_finished();
 
