@@ -36,6 +36,7 @@ struct Block {
   std::size_t requested = 0;    ///< bytes the program asked for
   std::uint64_t buffer_id = 0;  ///< of the allocation, never used again
   std::uint32_t pins = 0;       ///< operations being submitted that name it
+  std::uint32_t named = 0;      ///< operations under way that hold a pointer to it: it is not destroyed
   std::uint32_t parked = 0;     ///< pieces in host memory
   trace::ResidentReason resident_reason = trace::ResidentReason::kCount;  ///< kCount: movable
   std::uint64_t last_use = 0;       ///< tick of the last operation that named it

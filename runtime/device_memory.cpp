@@ -47,6 +47,10 @@ DeviceMemory::~DeviceMemory() {
   for (ChunkId id = 0; id < pool_->end(); ++id) {
     if ((*pool_)[id].exists) pool_->destroy(id);
   }
+  for (auto* counter : {&counters_.allocated, &counters_.resident, &counters_.parked, &counters_.host_slabs})
+    *counter = 0;
+  for (auto& counter : counters_.resident_count) counter = 0;
+  for (auto& counter : counters_.resident_bytes) counter = 0;
 }
 
 bool DeviceMemory::open(AddressSpace& space, int devices) {
@@ -117,9 +121,11 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                            return block->address;
                          },
                          [this](const Moments& after) {
-                           if (streams_.program_streams() <= 1) return true;
-                           return std::all_of(after.begin(), after.end(),
-                                              [this](Moment m) { return streams_.done(m); });
+                           // One stream is in order with itself, but not with those that are gone.
+                           const bool single = streams_.program_streams() <= 1;
+                           return std::all_of(after.begin(), after.end(), [&](Moment m) {
+                             return (single && !streams_.retired(m.stream)) || streams_.done(m);
+                           });
                          }},
       chunk);
   scan_ = std::make_unique<PointerScan>(driver_);
@@ -170,8 +176,11 @@ CUresult DeviceMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevice
     count(counters_.out_of_memory);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const std::size_t pieces = (bytes + chunk_size() - 1) / chunk_size();
-  Block* block = promise_host_memory(pieces) ? find_place(pieces) : nullptr;
+  // All of an allocation is on the device while an operation names it, so none can pass the budget. Asked for
+  // in bytes first: a size near 2^64 would round up to nothing.
+  const bool possible = bytes <= pool_->limit() * chunk_size();
+  const std::size_t pieces = possible ? (bytes + chunk_size() - 1) / chunk_size() : 0;
+  Block* block = possible && promise_host_memory(pieces) ? find_place(pieces) : nullptr;
   if (block == nullptr) {
     count(counters_.out_of_memory);
     if (may_evict_) {
@@ -196,6 +205,15 @@ CUresult DeviceMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevice
                           size >= movable_size_, g_capturing.load(std::memory_order_relaxed) > 0);
   }
   return CUDA_SUCCESS;
+}
+
+void DeviceMemory::say_why_not(std::size_t pieces) const {
+  status_.say(
+      0,
+      "GPU %d: out of memory: one operation needs %.2f GiB at once, the budget is %.2f GiB; host memory "
+      "for parked data %.2f GiB (%.2f in use). Give it more with --budget or --host-budget.",
+      ordinal_, gib(pieces * chunk_size()), gib(pool_->limit() * chunk_size()), gib(host_->capacity_bytes()),
+      gib(host_->taken() * chunk_size()));
 }
 
 /// Whether host memory can hold what the budget cannot once `more_pieces` are live: told at the allocation,
@@ -355,7 +373,7 @@ void DeviceMemory::trim_mappings() {
   std::vector<Block*> victims;
   std::size_t over = store_->mapped_bytes() - allowed;
   store_->for_each([&](Block& block) {
-    if (block.live || over == 0) return;
+    if (block.live || block.named > 0 || over == 0) return;
     for (const Moment& moment : block.pending) {
       if (!streams_.done(moment)) return;
     }
@@ -436,7 +454,11 @@ std::optional<AllocationView> DeviceMemory::view(CUdeviceptr address) const {
 }
 
 void DeviceMemory::keep_resident_address(CUdeviceptr address, ResidentReason reason) {
-  if (Block* block = find_gated(address)) keep_resident(*block, reason);
+  if (Block* block = find_gated(address)) {
+    keep_resident(*block, reason);
+  } else if (reason == ResidentReason::kCaptured) {
+    arena_->hold(address);  // does nothing for what is no small allocation
+  }
 }
 
 CUresult DeviceMemory::keep_resident(Block& block, ResidentReason reason) {
@@ -461,6 +483,7 @@ void DeviceMemory::release_captured() {
   captured_pending_.clear();
   Moments now;
   streams_.add_tails(now);
+  arena_->release_held(now);
   for (Block* block : blocks) {
     if (block->requested == 0) {
       release_block(*block, now);
@@ -481,8 +504,11 @@ std::size_t DeviceMemory::shrink(std::size_t bytes) {
   for (ChunkId id = 0; id < pool_->end() && chunks > 0; ++id) {
     Chunk& chunk = (*pool_)[id];
     if (!chunk.exists || chunk.owner != nullptr) continue;
+    const std::vector<Block*> mapping = store_->free_blocks_mapping(id);
+    if (std::any_of(mapping.begin(), mapping.end(), [](const Block* block) { return block->named > 0; }))
+      continue;
     for (const Moment& moment : chunk.free_after) streams_.wait_on_host(moment);
-    for (Block* block : store_->free_blocks_mapping(id)) {
+    for (Block* block : mapping) {
       for (const Moment& moment : block->pending) streams_.wait_on_host(moment);
       store_->remove_free(*block);
       store_->destroy(*block);

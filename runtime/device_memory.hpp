@@ -84,6 +84,8 @@ class DeviceMemory {
 
   /// The block stays on the device from now on, for this reason, and is brought there if it was parked.
   CUresult keep_resident(Block& block, trace::ResidentReason reason);
+  /// Tells why an operation that names `pieces` pieces could not have them all, with the figures.
+  void say_why_not(std::size_t pieces) const;
   void keep_resident_address(CUdeviceptr address, trace::ResidentReason reason);
   /// Ends every capture hold: blocks freed under it are freed, the others may move again.
   void release_captured();
@@ -166,7 +168,7 @@ class DeviceMemory {
   bool swapping_ = false;
   Moments captured_pending_;
   std::vector<Block*> captured_;
-  std::vector<std::uint32_t> missing_;  ///< scratch
+  bool settling_ = false;  ///< a block's pieces have chunks, but not all their contents yet
 };
 
 }  // namespace tferry::runtime

@@ -18,10 +18,16 @@ TFERRY_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, 
   return result;
 }
 
+// The form before CUDA 12, which programs built then still ask for. cuda.h has given its name to the new one.
+#undef cuGetProcAddress
+TFERRY_EXPORT CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
+  return cuGetProcAddress_v2(symbol, function, version, flags, nullptr);
+}
+
 namespace tferry::runtime {
 
 std::span<const cuda::Hook> lookup_hooks() {
-  static const cuda::Hook hooks[] = {TFERRY_HOOK(cuGetProcAddress_v2)};
+  static const cuda::Hook hooks[] = {TFERRY_HOOK(cuGetProcAddress_v2), TFERRY_HOOK(cuGetProcAddress)};
   return hooks;
 }
 

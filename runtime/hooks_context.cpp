@@ -4,23 +4,13 @@
 #include "runtime/real.hpp"
 #include "runtime/runtime.hpp"
 
-#include <vector>
-
 using namespace tferry::runtime;
 
 TFERRY_EXPORT CUresult cuCtxSynchronize() {
-  std::vector<CUstream> streams;
-  Runtime* runtime = Runtime::active();
-  if (runtime == nullptr || !runtime->program_streams_to_wait_for(streams))
-    return call(real().cuCtxSynchronize);
   CUresult result = CUDA_SUCCESS;
-  // The legacy stream covers every blocking stream, also those that the runtime has not met.
-  streams.push_back(CU_STREAM_LEGACY);
-  for (CUstream stream : streams) {
-    const CUresult one = call(real().cuStreamSynchronize, stream);
-    if (one != CUDA_SUCCESS && result == CUDA_SUCCESS) result = one;
-  }
-  return result;
+  Runtime* runtime = Runtime::active();
+  if (runtime != nullptr && runtime->wait_for_program(result)) return result;
+  return call(real().cuCtxSynchronize);
 }
 
 TFERRY_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {

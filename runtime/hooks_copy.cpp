@@ -43,7 +43,7 @@ CUresult copy(CUstream stream, bool per_thread, bool asynchronous, const Ends& e
         operation.details.asynchronous = asynchronous;
         runtime.name(operation, ends.destination, AccessKind::kWrite, size);
         runtime.name(operation, ends.source, AccessKind::kRead, size);
-        runtime.scan_host_words(words.source, words.bytes);
+        runtime.scan_host_words(operation, words.source, words.bytes);
       },
       pass);
 }

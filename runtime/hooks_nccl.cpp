@@ -13,13 +13,16 @@ namespace {
 /// The types of nccl.h that matter to calling conventions: handles are pointers, enumerations ints.
 using Handle = void*;
 using Stream = void*;
+constexpr int kNcclUnhandledCudaError = 1;
 constexpr int kNcclSystemError = 2;
 
-void hand_over(const void* buffer) {
-  if (Runtime* runtime = Runtime::active()) {
-    runtime->collective_calls_seen();
-    runtime->hand_over(reinterpret_cast<CUdeviceptr>(buffer), tferry::trace::ResidentReason::kCollective);
-  }
+/// False when the buffer cannot be brought to the device: then the collective must not run.
+bool hand_over(const void* buffer) {
+  Runtime* runtime = Runtime::active();
+  if (runtime == nullptr) return true;
+  runtime->collective_calls_seen();
+  return runtime->hand_over(reinterpret_cast<CUdeviceptr>(buffer),
+                            tferry::trace::ResidentReason::kCollective);
 }
 
 }  // namespace
@@ -28,16 +31,15 @@ void hand_over(const void* buffer) {
 #define TFERRY_NCCL_PASS(NAME, ...)                                                    \
   static const auto next = reinterpret_cast<decltype(&NAME)>(dlsym(RTLD_NEXT, #NAME)); \
   return next != nullptr ? next(__VA_ARGS__) : kNcclSystemError
-#define TFERRY_NCCL_TWO(NAME, PARAMETERS, ...) \
-  TFERRY_EXPORT int NAME PARAMETERS {          \
-    hand_over(send);                           \
-    hand_over(receive);                        \
-    TFERRY_NCCL_PASS(NAME, __VA_ARGS__);       \
+#define TFERRY_NCCL_TWO(NAME, PARAMETERS, ...)                                   \
+  TFERRY_EXPORT int NAME PARAMETERS {                                            \
+    if (!hand_over(send) || !hand_over(receive)) return kNcclUnhandledCudaError; \
+    TFERRY_NCCL_PASS(NAME, __VA_ARGS__);                                         \
   }
-#define TFERRY_NCCL_ONE(NAME, PARAMETERS, ...) \
-  TFERRY_EXPORT int NAME PARAMETERS {          \
-    hand_over(buffer);                         \
-    TFERRY_NCCL_PASS(NAME, __VA_ARGS__);       \
+#define TFERRY_NCCL_ONE(NAME, PARAMETERS, ...)              \
+  TFERRY_EXPORT int NAME PARAMETERS {                       \
+    if (!hand_over(buffer)) return kNcclUnhandledCudaError; \
+    TFERRY_NCCL_PASS(NAME, __VA_ARGS__);                    \
   }
 
 TFERRY_NCCL_TWO(ncclAllReduce,

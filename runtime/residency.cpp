@@ -57,7 +57,8 @@ void DeviceMemory::release(std::span<Block* const> blocks, const Operation& oper
   ++tick_;
   for (Block* block : blocks) {
     --block->pins;
-    if (moment == nullptr || operation.capturing) continue;
+    // A stale address may have named what another thread was about to free.
+    if (moment == nullptr || operation.capturing || !block->live) continue;
     block->uses.add(*moment);
     block->last_use = tick_;
     if (operation.is_launch && block->resident_reason == ResidentReason::kNeverNamed &&
@@ -71,8 +72,11 @@ void DeviceMemory::release(std::span<Block* const> blocks, const Operation& oper
 
 bool DeviceMemory::bring_in(Operation& operation, Block& block) {
   if (block.parked == 0) return true;
-  missing_.clear();
+  // Before any piece has a chunk: the search may itself bring this block in.
+  if (!settling_) look_for_hidden_pointers();
+  if (block.parked == 0) return true;
   bool settled = true;
+  settling_ = true;
   std::vector<std::uint32_t> arriving;
   arriving.reserve(block.parked);
   for (std::uint32_t i = 0; i < block.piece_count() && settled; ++i) {
@@ -80,6 +84,7 @@ bool DeviceMemory::bring_in(Operation& operation, Block& block) {
     settled = settle_piece(operation, block, i);
     if (settled) arriving.push_back(i);
   }
+  settling_ = false;
   operation.fetched += static_cast<std::int64_t>(arriving.size() * chunk_size());
   operation.waited = true;
   return submit_fetch(block, arriving) && settled;
@@ -129,7 +134,7 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
     grow_by(std::min(chunks - pool_->free_count(), pool_->limit() - pool_->existing()));
   }
   if (!may_evict_) return pool_->free_count() >= chunks;
-  look_for_hidden_pointers();
+  if (!settling_) look_for_hidden_pointers();
   std::vector<std::uint32_t> leaving;
   for (Block* block = order_.oldest(); block != nullptr && pool_->free_count() < chunks;) {
     Block* next = block->newer;
@@ -139,7 +144,11 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
       for (std::uint32_t i = 0; i < block->piece_count() && leaving.size() < lacking; ++i) {
         if (block->pieces[i].place == Piece::Place::kOnDevice) leaving.push_back(i);
       }
-      if (!evict(*block, leaving)) return false;
+      if (!evict(*block, leaving)) {
+        // Host memory may hold no more than what has to leave.
+        leaving.resize(std::min(leaving.size(), chunks - pool_->free_count()));
+        if (!evict(*block, leaving)) return false;
+      }
       parked_bytes += static_cast<std::int64_t>(leaving.size() * chunk_size());
     }
     block = next;
@@ -252,6 +261,16 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
       });
   const Moment moment = streams_.stamp(in_);
   streams_.mark(in_);
+  if (!copied) {  // what has not come back stays parked, and the program hears of it
+    for (const std::uint32_t index : pieces) {
+      Chunk& chunk = (*pool_)[block.pieces[index].chunk];
+      pool_->clear_owner(block.pieces[index].chunk);
+      ++chunk.claims;
+      chunk.free_after.add(moment);
+      (*host_)[block.pieces[index].slot].free_after.add(moment);
+    }
+    return false;
+  }
   for (const std::uint32_t index : pieces) {
     Piece& piece = block.pieces[index];
     Moments& slot_after = (*host_)[piece.slot].free_after;
@@ -267,7 +286,7 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
   count(counters_.bytes_in, bytes);
   count(counters_.parked, -bytes);
   if (audit_) audit_->after_fetch(block, pieces, streams_, moment);
-  return copied;
+  return true;
 }
 
 bool DeviceMemory::stop_moving(const char* why) {
@@ -317,7 +336,18 @@ void DeviceMemory::look_for_hidden_pointers() {
   for (const CUdeviceptr page : hits.pages) {
     Block* block = find_gated(page);
     if (block != nullptr && (block->movable() || block->resident_reason == ResidentReason::kNeverNamed)) {
-      keep_resident(*block, ResidentReason::kPointedTo);
+      const bool was_parked = block->parked > 0;
+      if (keep_resident(*block, ResidentReason::kPointedTo) != CUDA_SUCCESS) {
+        status_.say(
+            0,
+            "GPU %d: %zu bytes whose address stands in device memory do not fit the card; a kernel that "
+            "follows it finds other contents there. Give the job a larger --budget.",
+            ordinal_, block->requested);
+      }
+      // Whoever follows the pointer does not name the block, and so does not wait for its fetch.
+      for (const Moment& moment : block->pending) {
+        if (was_parked) streams_.wait_on_host(moment);
+      }
     }
   }
   if (!hits.complete) {

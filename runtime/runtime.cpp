@@ -2,6 +2,7 @@
 
 #include "cuda/interpose.hpp"
 #include "runtime/hooks.hpp"
+#include "runtime/real.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -121,8 +122,9 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* strea
   const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
   Moments after;
-  if (stream != nullptr) {
-    after.add(streams_.tail(streams_.find(*stream, per_thread)));
+  if (stream != nullptr && is_capturing(*stream, per_thread) == CaptureState::kNo) {
+    // Counted as an operation, so that it comes after the events that the stream waits for by now.
+    after.add(stamp(streams_.find(*stream, per_thread)));
   } else {
     streams_.add_tails(after);
   }
@@ -151,7 +153,9 @@ void Runtime::note_access(Operation& operation, CUdeviceptr address, trace::Acce
 
 CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lock) {
   auto& blocks = operation.blocks;
+  for (Block* block : blocks) ++block->named;
   if (operation.impossible) {
+    for (Block* block : blocks) --block->named;
     status_.say(
         0,
         "out of memory: an operation reaches memory that cannot be seen, and not all memory fits the card");
@@ -172,13 +176,12 @@ CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lo
     if (result == CUDA_SUCCESS) return result;
     for (Block* block : std::span(blocks).first(done)) --block->pins;
     if (in_flight_ == 0) {
+      for (Block* block : blocks) --block->named;
       std::size_t need = 0;
       for (const Block* block : blocks) need += block->pieces.size();
       if (!blocks.empty()) {
         const DeviceMemory& memory = *devices_[static_cast<std::size_t>(blocks[0]->device)];
-        status_.say(0, "GPU %d: out of memory: one operation needs %.2f GiB at once, the budget is %.2f GiB",
-                    memory.ordinal(), static_cast<double>(need * memory.chunk_size()) / 1073741824.0,
-                    static_cast<double>(status_.device(memory.ordinal()).budget.load()) / 1073741824.0);
+        memory.say_why_not(need);
         count(status_.device(memory.ordinal()).out_of_memory);
       }
       return result;
@@ -194,8 +197,9 @@ void Runtime::end(Operation& operation, bool submitted) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
   --in_flight_;
+  for (Block* block : operation.blocks) --block->named;
   Moment moment{};
-  if (submitted && !operation.capturing) moment = streams_.stamp(operation.stream);
+  if (submitted && !operation.capturing) moment = stamp(operation.stream);
   const Moment* stamp = submitted && !operation.capturing ? &moment : nullptr;
   auto& blocks = operation.blocks;
   for (std::size_t done = 0; done < blocks.size();) {
@@ -221,39 +225,68 @@ void Runtime::end(Operation& operation, bool submitted) {
   if (waiting_ > 0) pins_dropped_.notify_all();
 }
 
-void Runtime::scan_host_words(const void* source, std::size_t bytes) {
+void Runtime::scan_host_words(Operation& operation, const void* source, std::size_t bytes) {
   if (source == nullptr || bytes > kHostWordsScanned || !space_.reserved()) return;
-  cuda::detail::visit_words_of(source, bytes, [this](std::uint64_t word) {
-    if (!space_.contains(word)) return;
-    Block* block = gated(word);
-    if (block != nullptr && block->resident_reason != trace::ResidentReason::kCaptured) {
-      devices_[static_cast<std::size_t>(block->device)]->keep_resident(*block,
-                                                                       trace::ResidentReason::kPointedTo);
-    }
+  const auto address = reinterpret_cast<CUdeviceptr>(source);
+  if (space_.contains(address)) return name(operation, address);  // not for the CPU to read
+  cuda::detail::visit_words_of(source, bytes, [&](std::uint64_t word) {
+    if (space_.contains(word)) pin_down(operation, word, trace::ResidentReason::kPointedTo);
   });
+}
+
+void Runtime::pin_down(Operation& operation, CUdeviceptr address, trace::ResidentReason reason) {
+  if (!space_.contains(address)) return;
+  Block* block = gated(address);
+  if (block == nullptr || block->resident_reason == trace::ResidentReason::kCaptured) return;
+  DeviceMemory& memory = *devices_[static_cast<std::size_t>(block->device)];
+  if (memory.keep_resident(*block, reason) != CUDA_SUCCESS) operation.impossible = true;
+  // Whoever follows the pointer comes after this operation, and this operation after the fetch.
+  operation.add(block);
+}
+
+void Runtime::hold_small(CUdeviceptr address) {
+  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
+  if (memory) memory->keep_resident_address(address, trace::ResidentReason::kCaptured);
+}
+
+Moment Runtime::stamp(StreamIndex stream) {
+  const Moment moment = streams_.stamp(stream);
+  // Soon the stream itself may be capturing, and then no event can be recorded in it.
+  if (g_capturing.load(std::memory_order_relaxed) > 0) streams_.mark(stream);
+  return moment;
+}
+
+Runtime::CaptureState Runtime::is_capturing(CUstream stream, bool per_thread) const {
+  if (g_capturing.load(std::memory_order_relaxed) == 0) return CaptureState::kNo;
+  if (stream == nullptr) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  if (stream == CU_STREAM_LEGACY) return CaptureState::kNo;  // it cannot
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver_.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS) return CaptureState::kUnknown;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? CaptureState::kNo : CaptureState::kYes;
 }
 
 void Runtime::keep_resident(CUdeviceptr address, trace::ResidentReason reason) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
   if (!space_.contains(address)) return;
-  if (Block* block = gated(address))
-    devices_[static_cast<std::size_t>(block->device)]->keep_resident(*block, reason);
+  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
+  if (memory) memory->keep_resident_address(address, reason);
 }
 
-void Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
+bool Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
-  if (!space_.contains(address)) return;
+  if (!space_.contains(address)) return true;
   Block* block = gated(address);
-  if (block == nullptr) return;
+  if (block == nullptr) return true;
   DeviceMemory& memory = *devices_[static_cast<std::size_t>(block->device)];
-  memory.keep_resident(*block, reason);
+  if (memory.keep_resident(*block, reason) != CUDA_SUCCESS) return false;
   for (const Moment& moment : block->pending) {
     if (streams_.done(moment)) continue;
     count(status_.device(memory.ordinal()).host_waits);
     streams_.wait_on_host(moment);
   }
+  return true;
 }
 
 std::optional<AllocationView> Runtime::view(CUdeviceptr address) {
@@ -284,10 +317,24 @@ void Runtime::stream_destroyed(CUstream stream) {
   streams_.retire(stream);
 }
 
-void Runtime::capture_began() { g_capturing.fetch_add(1, std::memory_order_acq_rel); }
+void Runtime::stream_created(CUstream stream) {
+  const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  streams_.introduce(stream);
+}
+
+void Runtime::capture_began(CUstream stream, bool per_thread) {
+  const std::unique_lock lock(mutex_);
+  g_capturing.fetch_add(1, std::memory_order_acq_rel);
+  const RelaxedCapture relaxed(driver_);
+  // What the stream has to wait for it waits for now, and all that is queued gets its events.
+  streams_.find(stream, per_thread);
+  streams_.mark_all();
+}
 
 void Runtime::capture_ended(CUgraph graph) {
   const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
   g_capturing.fetch_sub(1, std::memory_order_acq_rel);
   if (graph != nullptr) graphs_.insert(graph);
   maybe_release_captured();
@@ -297,44 +344,65 @@ void Runtime::graph_instantiated(CUgraph graph, CUgraphExec exec) {
   // A graph can also be built node by node: whatever its kernels, copies and sets name stays while it lives.
   std::vector<CUgraph> open{graph};
   std::vector<CUdeviceptr> named;
+  bool readable = true;
   while (!open.empty()) {
     CUgraph next = open.back();
     open.pop_back();
     std::size_t count_of_nodes = 0;
-    if (driver_.cuGraphGetNodes(next, nullptr, &count_of_nodes) != CUDA_SUCCESS) continue;
-    std::vector<CUgraphNode> nodes(count_of_nodes);
-    if (driver_.cuGraphGetNodes(next, nodes.data(), &count_of_nodes) != CUDA_SUCCESS) continue;
-    for (CUgraphNode node : nodes) {
-      CUgraphNodeType type{};
-      if (driver_.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) continue;
-      CUgraph child = nullptr;
-      CUDA_KERNEL_NODE_PARAMS kernel{};
-      CUDA_MEMCPY3D copy{};
-      CUDA_MEMSET_NODE_PARAMS set{};
-      if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
-          driver_.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS) {
-        open.push_back(child);
-      } else if (type == CU_GRAPH_NODE_TYPE_KERNEL &&
-                 driver_.cuGraphKernelNodeGetParams_v2(node, &kernel) == CUDA_SUCCESS) {
-        CUfunction function =
-            kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
-        if (const cuda::FunctionInfo* info = function_info(function)) {
-          cuda::for_each_argument_word(*info, kernel.kernelParams, kernel.extra,
-                                       [&](std::uint64_t word) { named.push_back(word); });
-        }
-      } else if (type == CU_GRAPH_NODE_TYPE_MEMCPY &&
-                 driver_.cuGraphMemcpyNodeGetParams(node, &copy) == CUDA_SUCCESS) {
-        named.push_back(copy.srcDevice);
-        named.push_back(copy.dstDevice);
-      } else if (type == CU_GRAPH_NODE_TYPE_MEMSET &&
-                 driver_.cuGraphMemsetNodeGetParams(node, &set) == CUDA_SUCCESS) {
-        named.push_back(set.dst);
-      }
-    }
+    std::vector<CUgraphNode> nodes;
+    const auto get_nodes = [&] { return call(driver_.cuGraphGetNodes, next, nodes.data(), &count_of_nodes); };
+    readable = readable && call(driver_.cuGraphGetNodes, next, nullptr, &count_of_nodes) == CUDA_SUCCESS;
+    nodes.resize(count_of_nodes);
+    readable = readable && (nodes.empty() || get_nodes() == CUDA_SUCCESS);
+    if (!readable) break;
+    for (CUgraphNode node : nodes) readable = read_node(node, open, named) && readable;
   }
   for (const CUdeviceptr address : named) keep_resident(address, trace::ResidentReason::kCaptured);
   const std::unique_lock lock(mutex_);
+  const RelaxedCapture relaxed(driver_);
+  // What a capture recorded is known already; nothing is known of a graph that was built and cannot be read.
+  if (!readable && !graphs_.contains(graph)) {
+    for (auto& memory : devices_) {
+      if (memory && !memory->stop_moving("a graph was made whose nodes cannot be read"))
+        status_.say(0, "GPU %d: not all memory fits the card; results of that graph may be wrong",
+                    memory->ordinal());
+    }
+  }
   graphs_.insert(exec);
+}
+
+bool Runtime::read_node(CUgraphNode node, std::vector<CUgraph>& children, std::vector<CUdeviceptr>& named) {
+  CUgraphNodeType type{};
+  CUgraph child = nullptr;
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  CUDA_MEMCPY3D copy{};
+  CUDA_MEMSET_NODE_PARAMS set{};
+  if (call(driver_.cuGraphNodeGetType, node, &type) != CUDA_SUCCESS) return false;
+  switch (type) {
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      if (call(driver_.cuGraphChildGraphNodeGetGraph, node, &child) != CUDA_SUCCESS) return false;
+      children.push_back(child);
+      return true;
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+      if (call(driver_.cuGraphKernelNodeGetParams_v2, node, &kernel) != CUDA_SUCCESS) return false;
+      auto* function = kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
+      const cuda::FunctionInfo* info = function_info(function);
+      if (info == nullptr) return false;
+      cuda::for_each_argument_word(*info, kernel.kernelParams, kernel.extra,
+                                   [&](std::uint64_t word) { named.push_back(word); });
+      return true;
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      if (call(driver_.cuGraphMemcpyNodeGetParams, node, &copy) != CUDA_SUCCESS) return false;
+      named.insert(named.end(), {copy.srcDevice, copy.dstDevice});
+      return true;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      if (call(driver_.cuGraphMemsetNodeGetParams, node, &set) != CUDA_SUCCESS) return false;
+      named.push_back(set.dst);
+      return true;
+    default:
+      return true;
+  }
 }
 
 void Runtime::graph_destroyed(void* graph_or_exec) {
@@ -373,17 +441,32 @@ void Runtime::peer_enabled(CUcontext peer) {
 
 void Runtime::context_ended(CUcontext context) {
   const std::unique_lock lock(mutex_);
+  CUcontext none = nullptr;
+  bool pushed = false;
+  if (driver_.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
+    driver_.cuCtxSynchronize();  // nothing is unmapped under work that is still queued
+    pushed = true;
+  }
   streams_.forget_context(context);
+  functions_.forget_all();
+  bool any = false;
   for (auto& memory : devices_) {
     if (memory && memory->context() == context) memory.reset();
+    any = any || memory;
   }
+  if (pushed) driver_.cuCtxPopCurrent_v2(&none);
+  if (any) return;
+  graphs_.clear();
+  g_capturing.store(0, std::memory_order_release);
 }
 
 void Runtime::device_reset(CUdevice device) {
   CUcontext context = nullptr;
   {
     const std::unique_lock lock(mutex_);
-    if (device < 0 || device >= trace::kMaxDevices || !devices_[static_cast<std::size_t>(device)]) return;
+    if (device < 0 || device >= trace::kMaxDevices) return;
+    refused_[static_cast<std::size_t>(device)] = false;
+    if (!devices_[static_cast<std::size_t>(device)]) return;
     context = devices_[static_cast<std::size_t>(device)]->context();
   }
   context_ended(context);
@@ -419,13 +502,27 @@ bool Runtime::pool_statistics(CUmemoryPool pool, std::uint64_t& current, std::ui
   return false;
 }
 
-bool Runtime::program_streams_to_wait_for(std::vector<CUstream>& streams) {
+bool Runtime::wait_for_program(CUresult& result) {
+  std::vector<CUevent> events;
+  CUcontext context = nullptr;
+  bool covered = false;
+  {
+    const std::unique_lock lock(mutex_);
+    DeviceMemory* memory = current_device(false);
+    if (memory == nullptr || g_capturing.load(std::memory_order_relaxed) > 0 ||
+        !memory->has_copies_in_flight())
+      return false;
+    driver_.cuCtxGetCurrent(&context);
+    covered = streams_.record_all(context, events);
+  }
+  result = CUDA_SUCCESS;
+  for (std::size_t i = 0; covered && i < events.size() && result == CUDA_SUCCESS; ++i)
+    result = driver_.cuEventSynchronize(events[i]);
+  // Default streams, and whatever else is in order with them.
+  if (covered && result == CUDA_SUCCESS) result = driver_.cuStreamSynchronize(CU_STREAM_LEGACY);
   const std::unique_lock lock(mutex_);
-  DeviceMemory* memory = current_device(false);
-  if (memory == nullptr || g_capturing.load(std::memory_order_relaxed) > 0 || !memory->has_copies_in_flight())
-    return false;
-  streams = streams_.program_handles(memory->context());
-  return true;
+  streams_.give_back(context, events);
+  return covered;
 }
 
 }  // namespace tferry::runtime

@@ -51,15 +51,23 @@ class Runtime {
   void name(Operation& operation, CUdeviceptr address, trace::AccessKind kind = trace::AccessKind::kMayTouch,
             std::int64_t bytes = 0) {
     if (!space_.contains(address)) return;
-    if (Block* block = gated(address)) operation.add(block);
+    if (Block* block = gated(address)) {
+      operation.add(block);
+    } else if (operation.capturing) {
+      hold_small(address);
+    }
     if (operation.recording) note_access(operation, address, kind, bytes);
   }
   /// Words of host memory about to be copied to the device: what they point to can be reached unseen.
-  void scan_host_words(const void* source, std::size_t bytes);
+  /// Under the lock (from `collect`).
+  void scan_host_words(Operation& operation, const void* source, std::size_t bytes);
+  /// The block behind this address stays on the device from now on; where it cannot, the operation must not
+  /// run. Under the lock (from `collect`).
+  void pin_down(Operation& operation, CUdeviceptr address, trace::ResidentReason reason);
   void keep_resident(CUdeviceptr address, trace::ResidentReason reason);
   /// As keep_resident, and returns only when the contents are there and all earlier users are done with the
-  /// memory: for users that the runtime cannot put a wait in front of.
-  void hand_over(CUdeviceptr address, trace::ResidentReason reason);
+  /// memory: for users that the runtime cannot put a wait in front of. False when it cannot be brought in.
+  bool hand_over(CUdeviceptr address, trace::ResidentReason reason);
 
   std::optional<AllocationView> view(CUdeviceptr address);
   const cuda::FunctionInfo* function_info(CUfunction function) { return functions_.find(driver_, function); }
@@ -73,8 +81,13 @@ class Runtime {
   /// A launch whose parameters cannot be read: it may touch anything. Under the lock (from `collect`).
   void unreadable_launch(Operation& operation);
 
+  /// kUnknown where the driver does not tell.
+  enum class CaptureState { kNo, kYes, kUnknown };
+  CaptureState is_capturing(CUstream stream, bool per_thread) const;
+  void stream_created(CUstream stream);
   void stream_destroyed(CUstream stream);
-  void capture_began();
+  /// Before the driver begins it.
+  void capture_began(CUstream stream, bool per_thread);
   void capture_ended(CUgraph graph);
   void graph_instantiated(CUgraph graph, CUgraphExec exec);
   void graph_destroyed(void* graph_or_exec);
@@ -90,9 +103,10 @@ class Runtime {
   /// Bytes held for the program on the current device but not in use by it.
   std::size_t idle_bytes();
   bool pool_statistics(CUmemoryPool pool, std::uint64_t& current, std::uint64_t& high);
-  /// Whether lazy copies of ours are under way in the current context; then waiting for the context would
-  /// wait for them too, and the program's streams are the ones to wait for.
-  bool program_streams_to_wait_for(std::vector<CUstream>& streams);
+  /// While lazy copies of ours are under way, waiting for the context would wait for them too: waits for the
+  /// program's streams instead. False where that is not so, or cannot be done, and the driver's own wait is
+  /// the one to use.
+  bool wait_for_program(CUresult& result);
 
  private:
   Runtime(const cuda::Driver& driver, const Config& config, StatusPage& status);
@@ -105,6 +119,9 @@ class Runtime {
   }
   void note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes);
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
+  Moment stamp(StreamIndex stream);
+  void hold_small(CUdeviceptr address);
+  bool read_node(CUgraphNode node, std::vector<CUgraph>& children, std::vector<CUdeviceptr>& named);
   void stop_moving(Operation& operation, const char* why);
   void maybe_release_captured();
 
@@ -134,14 +151,10 @@ CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, 
   operation.recording = recorder_ != nullptr;
   operation.reset();
   if (operation.recording) operation.details.begin_ns = StatusPage::now_ns();
-  operation.stream = streams_.find(stream, per_thread);
-  if (g_capturing.load(std::memory_order_relaxed) > 0) {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUstream handle = streams_.handle(operation.stream);
-    operation.capturing = handle != CU_STREAM_LEGACY &&
-                          driver_.cuStreamIsCapturing(handle, &status) == CUDA_SUCCESS &&
-                          status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  }
+  const CaptureState state = is_capturing(stream, per_thread);
+  if (state == CaptureState::kUnknown) return CUDA_ERROR_UNKNOWN;
+  operation.capturing = state == CaptureState::kYes;
+  operation.stream = streams_.find(stream, per_thread, operation.capturing);
   collect(operation);
   const CUresult result = acquire(operation, lock);
   if (result == CUDA_SUCCESS) ++in_flight_;

@@ -39,7 +39,7 @@ std::optional<SmallArena::Allocation> SmallArena::allocate(std::size_t bytes, st
     slab_next_ += size;
     slab_left_ -= size;
   }
-  const Allocation allocation{address, size, bytes, buffer_id, stream_ordered};
+  const Allocation allocation{address, size, bytes, buffer_id, stream_ordered, false};
   live_.emplace(address, allocation);
   return allocation;
 }
@@ -56,11 +56,33 @@ std::optional<SmallArena::Allocation> SmallArena::free(CUdeviceptr address, cons
   if (found == live_.end()) return std::nullopt;
   const Allocation allocation = found->second;
   live_.erase(found);
+  if (allocation.held) {
+    held_.push_back(allocation);
+    return allocation;
+  }
   auto& list = free_[allocation.size];
   list.emplace_back();
   list.back().address = address;
   list.back().after.assign(free_after);
   return allocation;
+}
+
+void SmallArena::hold(CUdeviceptr address) {
+  auto after = live_.upper_bound(address);
+  if (after == live_.begin()) return;
+  Allocation& allocation = std::prev(after)->second;
+  if (address - allocation.address < allocation.size) allocation.held = true;
+}
+
+void SmallArena::release_held(const Moments& free_after) {
+  for (auto& [address, allocation] : live_) allocation.held = false;
+  for (const Allocation& allocation : held_) {
+    auto& list = free_[allocation.size];
+    list.emplace_back();
+    list.back().address = allocation.address;
+    list.back().after.assign(free_after);
+  }
+  held_.clear();
 }
 
 }  // namespace tferry::runtime

@@ -29,6 +29,7 @@ class SmallArena {
     std::size_t requested;  ///< what the program asked for
     std::uint64_t buffer_id;
     bool stream_ordered;
+    bool held = false;  ///< not used again before `release_held`
   };
   struct Source {
     std::function<CUdeviceptr(std::size_t bytes)> more;  ///< `bytes` of resident device memory, or 0
@@ -45,6 +46,12 @@ class SmallArena {
   /// Takes back the allocation that begins at `address`; its memory is used again after `free_after`.
   std::optional<Allocation> free(CUdeviceptr address, const Moments& free_after);
 
+  /// A captured graph may use the allocation at this address, freed or not: its memory is not used again
+  /// before `release_held`.
+  void hold(CUdeviceptr address);
+  /// Ends all holds; what was freed meanwhile is used again after `free_after`.
+  void release_held(const Moments& free_after);
+
   static std::size_t class_size(std::size_t bytes);
 
  private:
@@ -58,6 +65,7 @@ class SmallArena {
   CUdeviceptr slab_next_ = 0;
   std::size_t slab_left_ = 0;
   std::map<CUdeviceptr, Allocation> live_;
+  std::vector<Allocation> held_;  ///< freed under a hold
   std::unordered_map<std::size_t, std::deque<Free>> free_;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/stream_table.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tferry::runtime {
 namespace {
@@ -8,41 +9,57 @@ namespace {
 constexpr std::size_t kTrimAbove = 32;  ///< recorded events of a stream before the oldest are asked after
 
 /// A per-thread default stream has one handle for all threads; a distinct key per thread keeps their counts
-/// apart.
+/// apart. Keys are odd numbers, which no handle is, and never used again, as addresses of thread-local
+/// storage would be.
 CUstream per_thread_key() {
-  thread_local char key;
-  return reinterpret_cast<CUstream>(&key);
+  static std::atomic<std::uintptr_t> next{3};
+  thread_local const std::uintptr_t key = next.fetch_add(2, std::memory_order_relaxed);
+  return reinterpret_cast<CUstream>(key);
 }
 
 }  // namespace
 
-StreamIndex StreamTable::find(CUstream stream, bool per_thread) {
+StreamIndex StreamTable::find(CUstream stream, bool per_thread, bool capturing) {
   CUstream key = stream;
   CUstream real = stream;
-  if (stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread)) {
-    key = per_thread_key();
-    real = CU_STREAM_PER_THREAD;
-  } else if (stream == nullptr) {
-    key = real = CU_STREAM_LEGACY;
-  }
   CUcontext context = nullptr;
   driver_.cuCtxGetCurrent(&context);
-  if (key == CU_STREAM_LEGACY && context != nullptr) {
+  const bool of_thread = stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread);
+  if (of_thread) {
+    key = per_thread_key();
+    real = CU_STREAM_PER_THREAD;
+  } else if (stream == nullptr || stream == CU_STREAM_LEGACY) {
+    real = CU_STREAM_LEGACY;
     // Each context has a legacy stream of its own.
-    key = reinterpret_cast<CUstream>(reinterpret_cast<char*>(context) + 1);
+    key = context != nullptr ? reinterpret_cast<CUstream>(reinterpret_cast<char*>(context) + 1) : real;
   }
   const auto found = by_handle_.find(key);
-  if (found != by_handle_.end()) return found->second;
-  if (real != CU_STREAM_LEGACY && real != CU_STREAM_PER_THREAD && driver_.cuStreamGetCtx != nullptr) {
-    driver_.cuStreamGetCtx(real, &context);
+  StreamIndex index = 0;
+  if (found != by_handle_.end()) {
+    index = found->second;
+  } else {
+    if (real != CU_STREAM_LEGACY && real != CU_STREAM_PER_THREAD && driver_.cuStreamGetCtx != nullptr) {
+      driver_.cuStreamGetCtx(real, &context);
+    }
+    index = add(real, context, false);
+    states_[index]->per_thread = of_thread;
+    by_handle_.emplace(key, index);
   }
-  const StreamIndex index = add(real, context, false);
-  by_handle_.emplace(key, index);
+  State& state = *states_[index];
+  if (state.used || capturing) return index;
+  state.used = true;
+  ++program_streams_;
   for (StreamIndex other = 0; other < states_.size(); ++other) {
-    const State& state = *states_[other];
-    if (other != index && !state.internal && !state.retired && state.queued > 0) wait(index, tail(other));
+    if (other != index && !states_[other]->internal) wait(index, tail(other));
   }
   return index;
+}
+
+void StreamTable::introduce(CUstream stream) {
+  CUcontext context = nullptr;
+  driver_.cuCtxGetCurrent(&context);
+  if (driver_.cuStreamGetCtx != nullptr) driver_.cuStreamGetCtx(stream, &context);
+  by_handle_.insert_or_assign(stream, add(stream, context, false));
 }
 
 StreamIndex StreamTable::add_internal(CUstream stream, CUcontext context) {
@@ -50,12 +67,13 @@ StreamIndex StreamTable::add_internal(CUstream stream, CUcontext context) {
 }
 
 StreamIndex StreamTable::add(CUstream stream, CUcontext context, bool internal) {
-  if (!internal) ++program_streams_;
   for (StreamIndex index = 0; index < states_.size(); ++index) {
     State& old = *states_[index];
-    if (old.retired && old.internal == internal && old.context == context && done({index, old.queued})) {
+    const bool of_context = old.context == context || old.context == nullptr;
+    if (old.retired && old.internal == internal && of_context && done({index, old.queued})) {
       old.handle = stream;
-      old.retired = false;
+      old.context = context;
+      old.retired = old.used = old.per_thread = false;
       std::fill(old.waited.begin(), old.waited.end(), 0);
       return index;
     }
@@ -72,9 +90,9 @@ void StreamTable::retire(CUstream stream) {
   const auto found = by_handle_.find(stream);
   if (found == by_handle_.end()) return;
   State& state = *states_[found->second];
-  record(state);
+  mark(found->second);
   state.retired = true;
-  --program_streams_;
+  if (state.used) --program_streams_;
   by_handle_.erase(found);
 }
 
@@ -84,7 +102,8 @@ void StreamTable::forget_context(CUcontext context) {
   }
   for (auto& state : states_) {
     if (state->context != context || (state->retired && state->recorded.empty())) continue;
-    if (!state->internal && !state->retired) --program_streams_;
+    if (state->used && !state->retired) --program_streams_;
+    state->used = false;
     state->completed = state->queued;  // a context's end ends its work
     state->recorded.clear();
     state->retired = true;
@@ -94,7 +113,12 @@ void StreamTable::forget_context(CUcontext context) {
   spare_events_.erase(context);
 }
 
-Moment StreamTable::stamp(StreamIndex stream) { return {stream, ++states_[stream]->queued}; }
+Moment StreamTable::stamp(StreamIndex stream) {
+  State& state = *states_[stream];
+  const Moment moment{stream, ++state.queued};
+  if (state.per_thread) mark(stream);
+  return moment;
+}
 
 void StreamTable::add_tails(Moments& moments) {
   for (StreamIndex index = 0; index < states_.size(); ++index) {
@@ -117,7 +141,10 @@ bool StreamTable::wait(StreamIndex waiter, Moment moment) {
   if (state.waited.size() <= moment.stream) state.waited.resize(states_.size(), 0);
   if (state.waited[moment.stream] >= moment.sequence) return false;
   const Recorded* recorded = event_at(target, moment.sequence);
-  if (recorded == nullptr) return false;
+  if (recorded == nullptr) {
+    drain(target);
+    return true;
+  }
   if (driver_.cuStreamWaitEvent(state.handle, recorded->event, 0) != CUDA_SUCCESS) {
     wait_on_host(moment);
     return true;
@@ -141,30 +168,61 @@ void StreamTable::wait_on_host(Moment moment) {
   State& state = *states_[moment.stream];
   if (moment.sequence <= state.completed) return;
   const Recorded* recorded = event_at(state, moment.sequence);
-  if (recorded == nullptr) return;
-  const Sequence sequence = recorded->sequence;
-  if (driver_.cuEventSynchronize(recorded->event) == CUDA_SUCCESS)
-    state.completed = std::max(state.completed, sequence);
+  if (recorded == nullptr || driver_.cuEventSynchronize(recorded->event) != CUDA_SUCCESS) return drain(state);
+  state.completed = std::max(state.completed, recorded->sequence);
+  trim(state);
+}
+
+/// Waits for all that is queued on the stream, without an event.
+void StreamTable::drain(State& state) {
+  const Sequence queued = state.queued;
+  if (state.retired || driver_.cuStreamSynchronize(state.handle) != CUDA_SUCCESS) {
+    // A destroyed stream was marked or drained then. On a live one a second failure means that the context
+    // is lost, and with it the work.
+    if (!state.retired && driver_.cuStreamSynchronize(state.handle) != CUDA_SUCCESS) return;
+  }
+  state.completed = std::max(state.completed, queued);
   trim(state);
 }
 
 void StreamTable::mark_every(StreamIndex stream, Sequence interval) {
   State& state = *states_[stream];
   const Sequence last = state.recorded.empty() ? state.completed : state.recorded.back().sequence;
-  if (state.queued >= last + interval) record(state);
+  if (state.queued >= last + interval) mark(stream);
 }
 
 void StreamTable::mark(StreamIndex stream) {
   State& state = *states_[stream];
-  if (state.recorded.empty() || state.recorded.back().sequence < state.queued) record(state);
+  const Sequence last = state.recorded.empty() ? state.completed : state.recorded.back().sequence;
+  if (last < state.queued && !record(state)) drain(state);
 }
 
-std::vector<CUstream> StreamTable::program_handles(CUcontext context) const {
-  std::vector<CUstream> handles;
-  for (const auto& state : states_) {
-    if (!state->internal && !state->retired && state->context == context) handles.push_back(state->handle);
+void StreamTable::mark_all() {
+  for (StreamIndex index = 0; index < states_.size(); ++index) {
+    if (!states_[index]->internal && !states_[index]->retired) mark(index);
   }
-  return handles;
+}
+
+bool StreamTable::record_all(CUcontext context, std::vector<CUevent>& events) {
+  for (StreamIndex index = 0; index < states_.size(); ++index) {
+    const State& state = *states_[index];
+    if (state.internal || state.context != context) continue;
+    if (state.retired) {
+      if (!done(tail(index))) return false;
+      continue;
+    }
+    if (state.handle == CU_STREAM_LEGACY || state.per_thread) continue;
+    CUevent event = take_event(context);
+    if (event == nullptr) return false;
+    events.push_back(event);
+    if (driver_.cuEventRecord(event, state.handle) != CUDA_SUCCESS) return false;
+  }
+  return true;
+}
+
+void StreamTable::give_back(CUcontext context, std::span<const CUevent> events) {
+  auto& spare = spare_events_[context];
+  spare.insert(spare.end(), events.begin(), events.end());
 }
 
 /// The first event recorded at or after the operation; recorded now when there is none.

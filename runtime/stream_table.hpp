@@ -22,9 +22,11 @@ class StreamTable {
   explicit StreamTable(const cuda::Driver& driver) : driver_(driver) {}
 
   /// The index of a program's stream, registered at first sight. `per_thread` says what stream 0 means in
-  /// this call. A stream first seen waits for all others once: memory that one stream gave back may already
-  /// be in its hands.
-  StreamIndex find(CUstream stream, bool per_thread);
+  /// this call. A stream first used waits for all others once: memory that one stream gave back may already
+  /// be in its hands. While it is `capturing` it cannot, and does so at its next use.
+  StreamIndex find(CUstream stream, bool per_thread, bool capturing = false);
+  /// Registers a stream that the program made and has not used yet.
+  void introduce(CUstream stream);
   /// Registers a stream of the runtime's own, which is not among `program_streams`.
   StreamIndex add_internal(CUstream stream, CUcontext context);
   /// The program destroyed this stream: its operations are noted by a last event and its index is kept for a
@@ -32,14 +34,16 @@ class StreamTable {
   void retire(CUstream stream);
   void forget_context(CUcontext context);
 
-  /// Counts one more operation, just submitted.
+  /// Counts one more operation, just submitted. On a thread's own default stream it is marked at once: no
+  /// other thread can record an event there.
   Moment stamp(StreamIndex stream);
   /// The moment after everything submitted so far.
   Moment tail(StreamIndex stream) const { return {stream, states_[stream]->queued}; }
   /// Tails of all program streams that have unfinished work.
   void add_tails(Moments& moments);
 
-  /// Makes `waiter` wait on the GPU for the moments. True if a wait had to be submitted.
+  /// Makes `waiter` wait on the GPU for the moments. True if a wait had to be submitted. Where the driver
+  /// refuses an event, the host waits: no wait is ever left out.
   bool wait(StreamIndex waiter, const Moments& moments);
   bool wait(StreamIndex waiter, Moment moment);
   /// Whether the moment is already known to have passed; asks nobody.
@@ -53,10 +57,18 @@ class StreamTable {
   /// rule 3).
   void mark_every(StreamIndex stream, Sequence interval);
   void mark(StreamIndex stream);
+  /// Marks every program stream that has unmarked work. Before a capture begins: from then on no event can be
+  /// recorded in what captures.
+  void mark_all();
 
   CUstream handle(StreamIndex stream) const { return states_[stream]->handle; }
+  bool retired(StreamIndex stream) const { return states_[stream]->retired; }
   std::size_t program_streams() const { return program_streams_; }
-  std::vector<CUstream> program_handles(CUcontext context) const;
+  /// Records an event of the caller's in each of the program's streams of a context, used or not, other than
+  /// default streams. False when that cannot cover all its work: a stream was destroyed with work queued, or
+  /// the driver refused. The events are the caller's to give back either way.
+  bool record_all(CUcontext context, std::vector<CUevent>& events);
+  void give_back(CUcontext context, std::span<const CUevent> events);
 
  private:
   struct Recorded {
@@ -71,12 +83,15 @@ class StreamTable {
     std::deque<Recorded> recorded;
     std::vector<Sequence> waited;  ///< by index of the stream waited for
     bool internal = false;
+    bool per_thread = false;  ///< a thread's own default stream
+    bool used = false;        ///< it waited for all others at its first use
     bool retired = false;
   };
 
   StreamIndex add(CUstream stream, CUcontext context, bool internal);
   const Recorded* event_at(State& state, Sequence sequence);
   bool record(State& state);
+  void drain(State& state);
   void trim(State& state);
   CUevent take_event(CUcontext context);
 
