@@ -123,7 +123,8 @@ ProfileCommand::Outcome ProfileCommand::record() const {
   expected.counters = counters_ == "on";
   if (expected.counters) {
     if (const auto program = installation.executable(kSampler)) {
-      sampler.emplace(*program, directory.path(), interval_us);
+      const auto cupti = find_cupti(environment, job.file);
+      sampler.emplace(*program, directory.path(), interval_us, cupti ? cupti->parent_path() : fs::path());
       expected.counters_problem = sampler->problem();
     } else {
       expected.counters_problem =

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +19,16 @@ namespace {
 
 constexpr std::string_view kReady = "ready ";
 
-[[noreturn]] void execute(std::vector<std::string> command, int input, int output) {
+void offer_library_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string path = before == nullptr || *before == '\0' ? folder : before + (":" + folder);
+  ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+}
+
+[[noreturn]] void execute(std::vector<std::string> command, const std::string& library_folder, int input,
+                          int output) {
+  offer_library_folder(library_folder);
   if (::dup2(input, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0) ::_exit(127);
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
@@ -41,6 +51,7 @@ int wait_for(pid_t pid) {
 
 SamplerProcess::SamplerProcess(const std::filesystem::path& program,
                                const std::filesystem::path& run_directory, std::int64_t interval_us,
+                               const std::filesystem::path& cupti_folder,
                                std::chrono::milliseconds patience) {
   int input[2], output[2];
   if (::pipe2(input, O_CLOEXEC) != 0) {
@@ -57,7 +68,7 @@ SamplerProcess::SamplerProcess(const std::filesystem::path& program,
   if (pid_ == 0) {
     execute(
         {program.string(), "--run-dir", run_directory.string(), "--interval-us", std::to_string(interval_us)},
-        input[0], output[1]);
+        cupti_folder.string(), input[0], output[1]);
   }
   const int error = errno;
   ::close(input[0]);
@@ -90,11 +101,14 @@ void SamplerProcess::wait_until_ready(int output, std::chrono::milliseconds pati
     const ssize_t got = ::read(output, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0 || line.size() > 4096) {
+      if (input_ >= 0) ::close(input_);  // one that still runs ends with its input
+      input_ = -1;
       const int status = wait_for(pid_);
       pid_ = -1;
-      problem_ = status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 3
-                     ? "tferry-sampler found nothing to sample"
-                     : "tferry-sampler ended before it sampled anything";
+      problem_ =
+          status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 3
+              ? "tferry-sampler found nothing to sample"
+              : "tferry-sampler ended before it sampled anything (is libcupti.so.13 there? set CUDA_HOME)";
       return;
     }
     line.append(buffer, static_cast<std::size_t>(got));

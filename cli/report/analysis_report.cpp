@@ -55,8 +55,16 @@ Table times(const Scope& scope) {
   for (const auto& row : scope.session().rows<trace::BoundRow>(
            "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY id")) {
     const std::string gpu = scope.gpu_name(row.device_id);
-    table.add(KnownBy::kMeasured, {gpu, "kernels alone, all in memory", row.in_memory_ns, Cell("none"),
-                                   std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, "compute"});
+    const bool timed = row.in_memory_ns.value_or(0) > 0;
+    table.add(timed ? KnownBy::kMeasured : KnownBy::kUnknown,
+              {gpu, "kernels alone, all in memory", timed ? Cell(*row.in_memory_ns) : Cell(), Cell("none"),
+               std::int64_t{0}, std::int64_t{0}, std::int64_t{0}, "compute"});
+    if (!timed) {
+      table.notes.push_back(fmt::format(
+          "the times of GPU {}'s operations are unknown, so bound and simulations count the movement alone; "
+          "see tferry report quality",
+          gpu));
+    }
     table.add(KnownBy::kSimulated, {gpu, "bound: no plan is faster", row.bound_ns, row.budget_bytes,
                                     row.bytes_in, row.bytes_out, Cell("-"), resource_text(row.resource)});
     table.notes.push_back(fmt::format("link of GPU {}: {:.1f} GB/s in, {:.1f} GB/s out, {}", gpu,

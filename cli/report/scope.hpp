@@ -12,9 +12,10 @@ namespace tferry::cli {
 
 /// What part of a session a report is about, as the command line says it.
 struct ScopeOptions {
-  std::optional<std::int64_t> gpu;   ///< the session's GPUs are numbered from 0
-  std::optional<std::int64_t> rank;  ///< of a process; without ranks, processes are numbered from 0
-  std::string from, to;   ///< since the session's start: "1.5s", "200ms", "10us", "7ns"; empty: all of it
+  std::optional<std::int64_t> gpu = {};   ///< the session's GPUs are numbered from 0
+  std::optional<std::int64_t> rank = {};  ///< of a process; without ranks, processes are numbered from 0
+  std::string from = {},
+              to = {};    ///< since the session's start: "1.5s", "200ms", "10us", "7ns"; empty: all of it
   std::int64_t top = 20;  ///< rows of long tables, 0: all
 };
 
