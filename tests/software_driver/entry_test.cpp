@@ -128,7 +128,7 @@ TEST_F(EntryTest, ErrorsHaveNamesAndWords) {
   EXPECT_STREQ("CUDA_ERROR_OUT_OF_MEMORY", text);
   ASSERT_OK(cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
   EXPECT_STREQ("out of memory", text);
-  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(static_cast<CUresult>(12345), &text));
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuGetErrorName(static_cast<CUresult>(1001), &text));
   EXPECT_EQ(nullptr, text);
 }
 
