@@ -32,7 +32,7 @@ TEST(Render, HowFiguresAreKnownIsAColumnWhereItDiffers) {
   table.add(KnownBy::kUnknown, {"iteration", Cell()});
   EXPECT_EQ(render({table}, Format::kTable, ""),
             "Figures\n"
-            "  fact       value     known by\n"
+            "  fact          value  known by\n"
             "  footprint  2.00 GiB  measured\n"
             "  bound       1.50 us  simulated\n"
             "  iteration   unknown  unknown\n");

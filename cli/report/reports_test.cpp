@@ -47,7 +47,7 @@ TEST_F(ReportsTest, WithoutTimesTheyAreUnknownAndNotZero) {
 TEST_F(ReportsTest, TimesAndRowsCanBeNarrowed) {
   LayersSession{}.write(path_);
   const std::string some = report("kernels", {.from = "9us", .to = "19us", .top = 1});
-  EXPECT_NE(some.find("second         0           1"), std::string::npos) << some;
+  EXPECT_NE(some.find("second  0           1"), std::string::npos) << some;
   EXPECT_NE(some.find("note: 1 more kernels; --top 0 shows all"), std::string::npos) << some;
   EXPECT_EQ(report("kernels", {.gpu = 0, .rank = 0}), report("kernels"));
   EXPECT_THROW(report("kernels", {.gpu = 1}), Failure);
@@ -60,8 +60,8 @@ TEST_F(ReportsTest, TransfersByDirectionWithTheirRate) {
   LayersSession{}.write(path_);
   EXPECT_EQ(report("transfers"),
             "Copies by direction (measured)\n"
-            "  whose    gpu  direction       host memory  copies       bytes      time        rate\n"
-            "  program  0    host_to_device  pinned            6  234.38 KiB  24.00 us  10.00 GB/s\n"
+            "  whose    gpu  direction       host memory  copies    bytes      time        rate\n"
+            "  program  0    host_to_device  pinned            6  234 KiB  24.00 us  10.00 GB/s\n"
             "\n"
             "Bytes by the hardware counters, of everything that used the GPU\n"
             "  nothing\n"
@@ -73,12 +73,12 @@ TEST_F(ReportsTest, MemoryAtItsPeak) {
   EXPECT_EQ(
       report("memory"),
       "GPU memory that the program allocated (measured)\n"
-      "  process  gpu       peak  peak after  alive at peak  movable at peak  allocations  never freed  "
+      "  process  gpu      peak  peak after  alive at peak  movable at peak  allocations  never freed  "
       "budget\n"
       "     4711  0    24.0 MiB     1.00 us              3         24.0 MiB            3     24.0 MiB  none\n"
       "\n"
       "Alive at the peak of GPU 0, by size (measured)\n"
-      "      each  number  together  life     movable  name\n"
+      "      each  number  together     life  movable  name\n"
       "  8.00 MiB       3  24.0 MiB  unknown  yes      -\n"
       "  note: life is unknown until tferry analyze has matched tensors\n");
 }
