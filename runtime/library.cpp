@@ -9,8 +9,9 @@ using tferry::runtime::Runtime;
 
 __attribute__((constructor)) void begin() { Runtime::load(); }
 
-/// Only counts: the driver may be half gone by now.
+/// Only counts, and ends the recording: the driver may be half gone by now.
 __attribute__((destructor)) void end() {
+  Runtime::end_recording();
   auto& job = Runtime::status().job();
   job.driver_loaded = tferry::cuda::driver_is_loaded() ? 1 : 0;
   job.ended_ns = tferry::runtime::StatusPage::now_ns();

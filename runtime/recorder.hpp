@@ -47,6 +47,9 @@ class Recorder {
   /// Null, with a reason, when the spool cannot be opened: the job goes on unrecorded.
   static std::unique_ptr<Recorder> open(const std::string& directory, std::string& error);
 
+  /// Writes everything and ends; what comes later is not recorded. Once, from any thread.
+  void close() { spool_->close(); }
+
   void device(const cuda::Driver& driver, int ordinal, std::int64_t memory_bytes);
   void own_stream(CUstream stream, int ordinal);
   void allocation(std::uint64_t id, CUdeviceptr address, std::size_t bytes, std::size_t reserved, int device,

@@ -57,6 +57,12 @@ void Runtime::leave_child() {
   global().status.detach();
 }
 
+void Runtime::end_recording() {
+  if (global().off.load()) return;
+  Runtime* runtime = global().runtime.load();
+  if (runtime != nullptr && runtime->recorder_) runtime->recorder_->close();
+}
+
 Runtime* Runtime::active() {
   Global& state = global();
   if (state.off.load(std::memory_order_relaxed)) return nullptr;

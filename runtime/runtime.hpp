@@ -34,6 +34,8 @@ class Runtime {
   static void load();
   /// In a forked child: the parent's device and files are not ours.
   static void leave_child();
+  /// At the end of the process: what was recorded is in the spool, and the spool says that it is whole.
+  static void end_recording();
   static StatusPage& status();
 
   CUresult allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address);
