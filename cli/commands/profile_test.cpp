@@ -48,12 +48,14 @@ TEST_F(ProfileTest, AJobIsRecordedAnalyzedAndReported) {
   EXPECT_TRUE(profile.told("missing: GPU activity: the injected collector never reported in")) << profile.err;
   EXPECT_TRUE(fs::is_empty(places_));
 
+  // The sample counts its buffers, not the 48 bytes in which kernels leave their sums.
   const Ended peak =
       sh("$T query 'SELECT max(live) AS peak FROM (SELECT sum(change) OVER (ORDER BY time, change ROWS "
          "UNBOUNDED PRECEDING) "
-         "AS live FROM (SELECT alloc_ns AS time, bytes AS change FROM allocation UNION ALL SELECT free_ns, "
+         "AS live FROM (SELECT alloc_ns AS time, bytes AS change FROM allocation WHERE bytes >= 4096 UNION "
+         "ALL SELECT free_ns, "
          "-bytes FROM "
-         "allocation WHERE free_ns IS NOT NULL))' --format csv");
+         "allocation WHERE free_ns IS NOT NULL AND bytes >= 4096))' --format csv");
   EXPECT_EQ(peak.out, "peak,known_by\n" + std::to_string(footprint_told(profile.out)) + ",measured\n");
   // The budget counts in granules of the small arena.
   const auto memory = nlohmann::json::parse(sh("$T report memory --format json").out);
