@@ -8,7 +8,10 @@ endif()
 
 find_package(Threads REQUIRED)
 # The static library where there is one: the bundle's programs run where no SQLite is installed.
-find_library(SQLite3_LIBRARY NAMES libsqlite3.a sqlite3)
+find_library(TFERRY_SQLITE NAMES libsqlite3.a sqlite3)
+if(TFERRY_SQLITE)
+  set(SQLite3_LIBRARY ${TFERRY_SQLITE} CACHE FILEPATH "SQLite" FORCE) # also in build folders of before
+endif()
 find_package(SQLite3 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
