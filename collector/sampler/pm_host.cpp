@@ -65,14 +65,14 @@ std::vector<std::uint8_t> config_image(CUpti_Profiler_Host_Object* object) {
   return image;
 }
 
+}  // namespace
+
 void initialize_profiler() {
   CUpti_Profiler_Initialize_Params parameters{};
   parameters.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
   // Answers an error where there is no driver, which the host side does not need.
   cuptiProfilerInitialize(&parameters);
 }
-
-}  // namespace
 
 PmError::PmError(const std::string& call, CUptiResult result)
     : std::runtime_error(pm_error_text(call, result)), result_(result) {}

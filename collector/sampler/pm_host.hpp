@@ -24,6 +24,10 @@ class PmError : public std::runtime_error {
 /// Throws PmError unless the call succeeded.
 void check_pm(const char* call, CUptiResult result);
 
+/// Must be called before any other call of CUPTI's profiling interface, the device side included; again does
+/// no harm.
+void initialize_profiler();
+
 /// The part of CUPTI's PM sampling that knows chips and metrics and needs no GPU: which metrics a chip has,
 /// how many passes a set takes, the configuration for it. Owns CUPTI's host object. Threads: one.
 class PmHost {

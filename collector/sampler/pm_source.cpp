@@ -19,6 +19,8 @@ std::string chip_name(std::size_t index) {
 }
 
 std::vector<std::uint8_t> counter_availability(std::size_t index) {
+  // Without it CUPTI 13.0 answers INVALID_PARAMETER here (seen on an H200).
+  initialize_profiler();
   CUpti_PmSampling_GetCounterAvailability_Params parameters{};
   parameters.structSize = CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE;
   parameters.deviceIndex = index;
