@@ -24,7 +24,9 @@ Scope::Scope(trace::Session& session, const ScopeOptions& options) : session_(se
   for (const auto& row : session.rows<trace::DeviceRow>("ORDER BY id")) devices_.push_back(row.id);
   std::vector<std::int64_t> processes;
   bool ranked = false;
-  for (const auto& row : session.rows<trace::ProcessRow>("ORDER BY id")) {
+  for (const auto& row :
+       session.rows<trace::ProcessRow>("WHERE command IS NOT NULL OR rank IS NOT NULL OR id IN (SELECT "
+                                       "process_id FROM kernel) ORDER BY id")) {
     processes.push_back(row.id);
     ranked = ranked || row.rank.has_value();
     if (options.rank && row.rank == options.rank) process_ = row.id;

@@ -16,6 +16,7 @@ Table processes(const Scope& scope) {
               {{"process"}, {"rank"}, {"host"}, {"driver"}, {"duration", Unit::kNanoseconds}, {"command"}});
   for (const auto& row :
        scope.session().rows<trace::ProcessRow>("WHERE " + scope.condition("id", "", "") + " ORDER BY id")) {
+    if (!row.command && !row.host) continue;  // the sampler, which is no part of the job
     std::optional<std::int64_t> duration;
     if (row.start_ns && row.end_ns && *row.end_ns >= *row.start_ns) duration = *row.end_ns - *row.start_ns;
     Cell driver;
