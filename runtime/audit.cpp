@@ -21,19 +21,17 @@ void Audit::check(bool good, const Block& block, const char* what) {
               static_cast<unsigned long long>(block.address));
 }
 
-bool Audit::set_trap(StreamTable& streams) {
-  if (trap_ != kNoChunk) return true;
+void Audit::set_trap() {
+  seen_.resize(pool_.chunk_size());
   const std::size_t limit = pool_.limit();
   pool_.set_limit(limit + 1);  // the trap is not the program's
-  if (pool_.grow(1) == 0 && pool_.free_count() == 0) {
+  if (pool_.grow(1) == 0) {
     pool_.set_limit(limit);
-    return false;
+    return;
   }
   trap_ = pool_.pick_free(1, false).front();
-  for (const Moment& moment : pool_[trap_].free_after) streams.wait_on_host(moment);
   pool_.set_owner(trap_, &trap_owner_, 0);
-  seen_.resize(pool_.chunk_size());
-  return driver_.cuMemsetD8_v2(pool_.alias(trap_), kPattern, pool_.chunk_size()) == CUDA_SUCCESS;
+  driver_.cuMemsetD8_v2(pool_.alias(trap_), kPattern, pool_.chunk_size());
 }
 
 void Audit::check_trap() {
@@ -47,15 +45,14 @@ void Audit::check_trap() {
 void Audit::on_parked(Block& block, std::span<const std::uint32_t> pieces, BlockStore& store, HostPool& host,
                       StreamTable& streams, Moment copied) {
   streams.wait_on_host(copied);
-  if (!set_trap(streams)) return;
-  check_trap();
+  if (trap_ != kNoChunk) check_trap();
   for (const std::uint32_t index : pieces) {
     Piece& piece = block.pieces[index];
     const CUdeviceptr address = block.address + index * pool_.chunk_size();
     hashes_[address] = XXH3_64bits(host[piece.slot].address, pool_.chunk_size());
+    if (trap_ == kNoChunk) continue;
     --pool_[piece.chunk].claims;
-    store.remap(block, index, trap_);
-    ++pool_[trap_].claims;
+    if (store.remap(block, index, trap_)) ++pool_[trap_].claims;
   }
 }
 

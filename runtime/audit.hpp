@@ -27,6 +27,9 @@ class Audit {
   Audit(const cuda::Driver& driver, ChunkPool& pool, StatusPage& status, trace::DeviceStatus& counters)
       : driver_(driver), pool_(pool), status_(status), counters_(counters) {}
 
+  /// Makes the trap, before the program has any memory: later a free chunk may already be meant for somebody.
+  /// Where the card has no room, contents are still hashed, but writes that nobody announced are not found.
+  void set_trap();
   void on_parked(Block& block, std::span<const std::uint32_t> pieces, BlockStore& store, HostPool& host,
                  StreamTable& streams, Moment copied);
   void before_fetch(Block& block, std::span<const std::uint32_t> pieces, HostPool& host,
@@ -35,7 +38,6 @@ class Audit {
   void on_free(ChunkId chunk, const Moments& after, StreamTable& streams, StreamIndex stream);
 
  private:
-  bool set_trap(StreamTable& streams);
   void check_trap();
   void check(bool good, const Block& block, const char* what);
 

@@ -116,6 +116,12 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                            Block* block = find_place((bytes + chunk_size() - 1) / chunk_size());
                            if (block == nullptr) return CUdeviceptr{0};
                            activate(*block);
+                           // Nobody waits for a small allocation, so its memory has to be idle.
+                           for (const Moment& moment : block->pending) {
+                             if (streams_.done(moment)) continue;
+                             count(counters_.host_waits);
+                             streams_.wait_on_host(moment);
+                           }
                            block->arena = true;
                            set_reason(*block, ResidentReason::kSmall);
                            return block->address;
@@ -129,7 +135,10 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                          }},
       chunk);
   scan_ = std::make_unique<PointerScan>(driver_);
-  if (config_.verify) audit_ = std::make_unique<Audit>(driver_, *pool_, status_, counters_);
+  if (config_.verify) {
+    audit_ = std::make_unique<Audit>(driver_, *pool_, status_, counters_);
+    audit_->set_trap();
+  }
 
   counters_.budget = static_cast<std::int64_t>(budget);
   counters_.budget_source = static_cast<std::int64_t>(rule.source);

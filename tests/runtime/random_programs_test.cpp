@@ -84,6 +84,9 @@ TEST_P(RandomPrograms, GiveTheSameBytesUnderEveryBudget) {
   }
   EXPECT_LT(evictions + 100, Drivers::get().device().evictions);
   EXPECT_LT(fetches + 100, Drivers::get().device().fetches);
+  if (std::getenv("TFERRY_VERIFY") != nullptr) {
+    EXPECT_LT(100, Drivers::get().device().audit_checks);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, RandomPrograms, ::testing::Range<std::uint64_t>(0, 8));

@@ -84,6 +84,33 @@ TEST_F(Semantics, AStreamOrderedFreeComesAfterTheEventsItsStreamWaitsFor) {
   }
 }
 
+// A launch that names small memory only is not gated, so a slab for small memory may not be cut from memory
+// that is still in use.
+TEST_F(Semantics, SmallMemoryIsNotCutFromMemoryThatIsStillInUse) {
+  const CUstream worker = stream();
+  const CUstream other = stream();
+  const CUdeviceptr all = allocate(kBudget);
+  fill(all, kBudget, 1, worker);
+  ASSERT_OK(api_.cuMemsetD8Async(all, 0, 8, other));
+  ASSERT_OK(api_.cuCtxSynchronize());
+  Gate gate;
+  gate.close_after(worker);
+  fill(all, kBudget, 2, worker);
+  ASSERT_OK(api_.cuMemFreeAsync(all, worker));
+  CUdeviceptr small = 0;
+  std::thread allocator([&] {
+    ASSERT_OK(api_.cuCtxSetCurrent(context_));
+    ASSERT_OK(api_.cuMemAllocAsync(&small, 512, other));
+    ASSERT_OK(api_.cuMemsetD8Async(small, 7, 512, other));
+  });
+  gate.open();
+  allocator.join();
+  ASSERT_OK(api_.cuCtxSynchronize());
+  std::vector<std::uint8_t> found(512);
+  ASSERT_OK(api_.cuMemcpyDtoH_v2(found.data(), small, 512));
+  EXPECT_EQ(std::vector<std::uint8_t>(512, 7), found);
+}
+
 TEST_F(Semantics, WaitingForTheContextWaitsForStreamsTheRuntimeHasNotMet) {
   // Lazy copies of ours must be under way, or the driver's own wait is used.
   push_out();
