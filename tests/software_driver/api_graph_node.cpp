@@ -14,7 +14,7 @@ GraphNode node_of(CUgraphNode handle) {
     return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                        [&](const auto& n) { return n.handle == handle; });
   };
-  const auto graphs = driver().graphs.select(holds);
+  const auto graphs = captures().exclusively([&] { return driver().graphs.select(holds); });
   require(!graphs.empty());
   return graphs.front()->nodes[index_of(*graphs.front(), handle)];
 }

@@ -74,6 +74,13 @@ class CaptureRegistry {
     return true;
   }
 
+  /// Runs `use` while no graph can be captured into, for who looks at graphs of other threads.
+  template <class Use>
+  auto exclusively(Use use) {
+    const std::lock_guard lock(mutex_);
+    return use();
+  }
+
  private:
   void invalidate(Capture& capture) { capture.valid = false; }
   std::size_t append(Stream& stream, GraphNode node);
