@@ -9,7 +9,8 @@ inline constexpr const char* kRunDirectory =
     "TFERRY_RUN_DIR";                                    ///< private directory for status and operation files
 inline constexpr const char* kBudget = "TFERRY_BUDGET";  ///< auto | BYTES | P% | unlimited | 0:BYTES,1:BYTES
 inline constexpr const char* kHostBudget =
-    "TFERRY_HOST_BUDGET";                                  ///< BYTES; unset: what the control group allows
+    "TFERRY_HOST_BUDGET";                            ///< BYTES; unset: what the control group allows
+inline constexpr const char* kPlan = "TFERRY_PLAN";  ///< path of the flat plan to follow (flat_plan.hpp)
 inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card
 inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
 inline constexpr const char* kRecord =
