@@ -94,18 +94,19 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   store_ = std::make_unique<BlockStore>(*pool_, space.range_of(ordinal_), ordinal_);
   if (!store_->open()) return false;
   if (driver_.cuStreamCreate(&in_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
-      driver_.cuStreamCreate(&out_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
+      driver_.cuStreamCreate(&out_[0].handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
+      driver_.cuStreamCreate(&out_[1].handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
       driver_.cuStreamCreate(&scan_handle_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
     return false;
   }
   in_ = streams_.add_internal(in_handle_, context_);
-  out_ = streams_.add_internal(out_handle_, context_);
+  for (OutLane& lane : out_) lane.stream = streams_.add_internal(lane.handle, context_);
   scan_stream_ = streams_.add_internal(scan_handle_, context_);
   next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
   if (recorder_ != nullptr) {
     recorder_->device(driver_, ordinal_, static_cast<std::int64_t>(card_total));
     recorder_->own_stream(in_handle_, ordinal_);
-    recorder_->own_stream(out_handle_, ordinal_);
+    for (const OutLane& lane : out_) recorder_->own_stream(lane.handle, ordinal_);
     recorder_->own_stream(scan_handle_, ordinal_);
   }
   const std::size_t host = config_.host_budget != 0 ? config_.host_budget : available_host_memory() / 20 * 17;
@@ -427,7 +428,7 @@ void DeviceMemory::release_block(Block& block, const Moments& free_after) {
     if (piece.place == Piece::Place::kOnDevice) {
       (*pool_)[piece.chunk].free_after.assign(after);
       pool_->clear_owner(piece.chunk);
-      if (audit_) audit_->on_free(piece.chunk, after, streams_, out_);
+      if (audit_) audit_->on_free(piece.chunk, after, streams_, out_[0].stream);
     } else if (piece.place == Piece::Place::kParked) {
       if (piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
       host_->give_back(piece.slot);
@@ -554,7 +555,7 @@ void DeviceMemory::add_peer(CUdevice peer) {
 }
 
 bool DeviceMemory::has_copies_in_flight() {
-  return !streams_.done(streams_.tail(out_)) || !streams_.done(streams_.tail(in_));
+  return (last_out_ && !streams_.done(*last_out_)) || !streams_.done(streams_.tail(in_));
 }
 
 }  // namespace tferry::runtime

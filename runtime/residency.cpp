@@ -177,9 +177,6 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
       host_->give_back(std::exchange(block.pieces[pieces[i]].slot, kNoSlot));
     return false;
   }
-  streams_.wait(out_, block.uses);
-  streams_.wait(out_, block.pending);
-  for (const std::uint32_t index : pieces) streams_.wait(out_, (*host_)[block.pieces[index].slot].free_after);
   const std::size_t size = chunk_size();
   const bool copied = for_each_run(
       pieces, std::max<std::size_t>(kCopyBytes / size, 1),
@@ -187,36 +184,18 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
         return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
                host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
       },
-      [&](std::size_t first, std::size_t run) {
-        const Piece& piece = block.pieces[pieces[first]];
-        if (driver_.cuMemcpyDtoHAsync_v2((*host_)[piece.slot].address, pool_->alias(piece.chunk), run * size,
-                                         out_handle_) != CUDA_SUCCESS) {
-          return false;
-        }
-        count(counters_.evictions);
-        if (recorder_ != nullptr) {
-          recorder_->transfer(trace::TransferKind::kPark, block, pieces[first],
-                              static_cast<std::int64_t>(run * size), size, out_handle_, copies_out_);
-        }
-        ++copies_out_;
-        return true;
-      });
-  const Moment moment = streams_.stamp(out_);
-  streams_.mark(out_);
+      [&](std::size_t first, std::size_t run) { return copy_out(block, pieces.subspan(first, run)); });
   if (!copied) {  // a sticky error: the program hears it from its own next call
-    for (const std::uint32_t index : pieces)
-      host_->give_back(std::exchange(block.pieces[index].slot, kNoSlot));
+    for (const std::uint32_t index : pieces) {
+      const SlotId slot = std::exchange(block.pieces[index].slot, kNoSlot);
+      if (last_out_) (*host_)[slot].free_after.add(*last_out_);
+      host_->give_back(slot);
+    }
     return false;
   }
   for (const std::uint32_t index : pieces) {
     Piece& piece = block.pieces[index];
-    Chunk& chunk = (*pool_)[piece.chunk];
-    Moments& slot_after = (*host_)[piece.slot].free_after;
-    slot_after.clear();
-    slot_after.add(moment);
-    chunk.free_after.clear();
-    chunk.free_after.add(moment);
-    ++chunk.claims;
+    ++(*pool_)[piece.chunk].claims;
     pool_->clear_owner(piece.chunk);
     piece.place = Piece::Place::kParked;
   }
@@ -227,7 +206,41 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
   count(counters_.parked, bytes);
   raise_to(counters_.parked_peak, counters_.parked.load(std::memory_order_relaxed));
   counters_.host_slabs = static_cast<std::int64_t>(host_->held_bytes());
-  if (audit_) audit_->on_parked(block, pieces, *store_, *host_, streams_, moment);
+  if (audit_) audit_->on_parked(block, pieces, *store_, *host_, streams_, *last_out_);
+  return true;
+}
+
+/// One copy to the host, of pieces whose chunks and slots are neighbours, behind the last use of the block
+/// and the eviction before.
+bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces) {
+  OutLane& lane = out_[out_turn_];
+  streams_.wait(lane.stream, block.uses);
+  streams_.wait(lane.stream, block.pending);
+  for (const std::uint32_t index : pieces)
+    streams_.wait(lane.stream, (*host_)[block.pieces[index].slot].free_after);
+  if (last_out_) streams_.wait(lane.stream, *last_out_);
+  const Piece& piece = block.pieces[pieces.front()];
+  const std::size_t bytes = pieces.size() * chunk_size();
+  if (driver_.cuMemcpyDtoHAsync_v2((*host_)[piece.slot].address, pool_->alias(piece.chunk), bytes,
+                                   lane.handle) != CUDA_SUCCESS) {
+    return false;
+  }
+  count(counters_.evictions);
+  if (recorder_ != nullptr) {
+    recorder_->transfer(trace::TransferKind::kPark, block, pieces.front(), static_cast<std::int64_t>(bytes),
+                        chunk_size(), lane.handle, lane.copies);
+  }
+  ++lane.copies;
+  out_turn_ = (out_turn_ + 1) % out_.size();
+  last_out_ = streams_.stamp(lane.stream);
+  streams_.mark(lane.stream);
+  for (const std::uint32_t index : pieces) {
+    for (Moments* after :
+         {&(*host_)[block.pieces[index].slot].free_after, &(*pool_)[block.pieces[index].chunk].free_after}) {
+      after->clear();
+      after->add(*last_out_);
+    }
+  }
   return true;
 }
 

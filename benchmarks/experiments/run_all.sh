@@ -74,6 +74,7 @@ PYTHON
 nvidia-smi >>"$log" 2>&1
 native 70 set_access
 native 50 remap_under_load
+native 40 interleave
 gates 70 fp32
 gates 50 bf16
 native 50 copy_pieces
