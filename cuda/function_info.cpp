@@ -1,5 +1,7 @@
 #include "cuda/function_info.hpp"
 
+#include "trace/flat_plan.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -59,6 +61,7 @@ const FunctionInfo* FunctionTable::find(const Driver& driver, CUfunction functio
                          : end == CUDA_ERROR_INVALID_VALUE;
   if (!whole) return nullptr;
   if (name != nullptr) info->name = name;
+  info->name_hash = trace::OperationSignature::name_hash(info->name);
   info->collective = is_collective(name);
   const std::unique_lock lock(mutex_);
   const auto [place, inserted] = known_.emplace(function, info.get());

@@ -22,6 +22,7 @@ struct FunctionInfo {
   std::vector<Parameter> parameters;
   std::size_t buffer_size = 0;  ///< end of the last parameter
   std::string name;             ///< mangled; empty when the driver does not tell
+  std::uint64_t name_hash = 0;  ///< trace::OperationSignature::name_hash of it
   bool collective = false;      ///< a kernel of NCCL, whose buffers its arguments do not name
 };
 

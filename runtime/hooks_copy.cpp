@@ -3,12 +3,14 @@
 #include "runtime/hooks.hpp"
 #include "runtime/real.hpp"
 #include "runtime/runtime.hpp"
+#include "trace/flat_plan.hpp"
 
 #include <string_view>
 
 using namespace tferry::runtime;
 using tferry::trace::AccessKind;
 using tferry::trace::CopyKind;
+using tferry::trace::OperationSignature;
 
 namespace {
 
@@ -16,10 +18,6 @@ struct HostWords {
   const void* source = nullptr;
   std::size_t bytes = 0;
 };
-
-std::uint32_t copy_signature(std::size_t bytes) {
-  return static_cast<std::uint32_t>((bytes ^ 0xC0B1E5) * 0x9E3779B97F4A7C15ULL >> 32);
-}
 
 struct Ends {
   CUdeviceptr destination = 0;
@@ -34,7 +32,7 @@ CUresult copy(CUstream stream, bool per_thread, bool asynchronous, const Ends& e
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
         const auto size = static_cast<std::int64_t>(bytes);
-        operation.signature = copy_signature(bytes);
+        operation.signature = OperationSignature::copy(size);
         operation.details.kind = OperationDetails::Kind::kCopy;
         operation.details.destination = ends.destination;
         operation.details.source = ends.source;
@@ -153,7 +151,7 @@ CUresult copy_batch(const CUdeviceptr* dsts, const CUdeviceptr* srcs, std::size_
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
-        operation.signature = copy_signature(count);
+        operation.signature = OperationSignature::copy(0);  // as it is recorded
         operation.details.kind = OperationDetails::Kind::kCopy;
         operation.details.asynchronous = true;
         for (std::size_t i = 0; i < count && dsts != nullptr && srcs != nullptr; ++i) {
@@ -174,7 +172,7 @@ CUresult copy_batch_3d(std::size_t count, const CUDA_MEMCPY3D_BATCH_OP* list, CU
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
-        operation.signature = copy_signature(count);
+        operation.signature = OperationSignature::copy(0);  // as it is recorded
         operation.details.kind = OperationDetails::Kind::kCopy;
         operation.details.asynchronous = true;
         for (std::size_t i = 0; i < count && list != nullptr; ++i) {

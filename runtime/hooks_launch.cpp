@@ -3,15 +3,12 @@
 #include "runtime/hooks.hpp"
 #include "runtime/real.hpp"
 #include "runtime/runtime.hpp"
+#include "trace/flat_plan.hpp"
 
 using namespace tferry::runtime;
+using tferry::trace::OperationSignature;
 
 namespace {
-
-std::uint32_t mix(std::uint64_t value, std::uint32_t seed) {
-  value = (value ^ seed) * 0x9E3779B97F4A7C15ULL;
-  return static_cast<std::uint32_t>(value ^ (value >> 32));
-}
 
 struct Shape {
   unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
@@ -24,10 +21,10 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
         operation.is_launch = true;
-        operation.signature = mix(reinterpret_cast<std::uintptr_t>(function),
-                                  mix(std::uint64_t{shape.grid_x} << 32 | shape.block_x,
-                                      mix(std::uint64_t{shape.grid_y} << 32 | shape.grid_z, 1)));
         const auto* info = runtime.function_info(function);
+        operation.signature = OperationSignature::launch(
+            info != nullptr ? info->name_hash : OperationSignature::name_hash({}),
+            {shape.grid_x, shape.grid_y, shape.grid_z}, {shape.block_x, shape.block_y, shape.block_z});
         if (operation.recording) {
           operation.details.kind = OperationDetails::Kind::kLaunch;
           operation.details.function = info;
@@ -91,7 +88,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, Call p
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
-        operation.signature = mix(reinterpret_cast<std::uintptr_t>(exec), 2);
+        operation.signature = OperationSignature::graph();
         operation.details.kind = OperationDetails::Kind::kGraph;
         operation.details.graph = reinterpret_cast<std::uint64_t>(exec);
         runtime.graph_launch_waits(operation);

@@ -2,6 +2,7 @@
 #include "runtime/hooks.hpp"
 #include "runtime/real.hpp"
 #include "runtime/runtime.hpp"
+#include "trace/flat_plan.hpp"
 
 using namespace tferry::runtime;
 
@@ -13,8 +14,8 @@ CUresult set(CUdeviceptr dst, std::size_t count, std::size_t width, std::uint32_
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
-        operation.signature = static_cast<std::uint32_t>((count ^ 0x5E7) * 0x9E3779B97F4A7C15ULL >> 32);
         const auto size = static_cast<std::int64_t>(count * width);
+        operation.signature = tferry::trace::OperationSignature::memset(size);
         operation.details.kind = OperationDetails::Kind::kSet;
         operation.details.destination = dst;
         operation.details.bytes = size;

@@ -15,12 +15,12 @@ struct Operation {
   StreamIndex stream = 0;
   bool capturing = false;  ///< the call is recorded into a graph, not executed
   bool is_launch = false;
-  std::uint32_t signature = 0;
-  std::vector<Block*> blocks;  ///< named, each once, pinned between acquire and release
-  bool impossible = false;     ///< it reaches memory unseen, and not all of that can be on the device
-  bool waited = false;         ///< a fetch or a wait was submitted for it
-  std::int64_t fetched = 0;    ///< bytes
-  std::int64_t parked = 0;     ///< bytes sent out to make room
+  std::uint64_t signature = 0;  ///< trace::OperationSignature; 0: nothing that repeats, and not recorded
+  std::vector<Block*> blocks;   ///< named, each once, pinned between acquire and release
+  bool impossible = false;      ///< it reaches memory unseen, and not all of that can be on the device
+  bool waited = false;          ///< a fetch or a wait was submitted for it
+  std::int64_t fetched = 0;     ///< bytes
+  std::int64_t parked = 0;      ///< bytes sent out to make room
 
   bool recording = false;  ///< `details` is wanted
   OperationDetails details;

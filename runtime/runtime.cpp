@@ -222,7 +222,8 @@ void Runtime::end(Operation& operation, bool submitted) {
   // What left since the operation before, whoever asked for the room: operations and allocations do.
   const std::int64_t out = counters.bytes_out.load(std::memory_order_relaxed);
   const std::int64_t parked = out - std::exchange(logged_out_[static_cast<std::size_t>(device)], out);
-  status_.log_operation(device, operation.signature, operation.waited, operation.fetched, parked);
+  const auto signature = static_cast<std::uint32_t>(operation.signature ^ operation.signature >> 32);
+  status_.log_operation(device, signature, operation.waited, operation.fetched, parked);
   if (operation.recording && submitted) {
     const Sequence sequence = stamp != nullptr ? moment.sequence - 1 : 0;
     recorder_->operation(operation.details, streams_.handle(operation.stream), sequence, device,

@@ -98,7 +98,7 @@ inline constexpr std::uint32_t kOperationLogVersion = 1;
 
 struct OperationEntry {
   std::int64_t time_ns;     ///< when the call was made, CLOCK_MONOTONIC
-  std::uint32_t signature;  ///< hash of kernel handle, grid and block, or of copy kind and size
+  std::uint32_t signature;  ///< OperationSignature (trace/flat_plan.hpp), halves combined
   std::uint16_t device;
   std::uint16_t flags;        ///< bit 0: had to wait for a fetch
   std::uint32_t fetched_kib;  ///< fetched on behalf of this operation
