@@ -1,6 +1,7 @@
 #include "runtime/device_memory.hpp"
 
 #include "runtime/capture_guard.hpp"
+#include "trace/chunk_size.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,20 +11,12 @@ namespace {
 
 using trace::ResidentReason;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kDefaultReserve = std::size_t{1} << 30;
-constexpr std::size_t kDefaultMovable = 4 * kMiB;
 constexpr std::size_t kMappedPerHeld =
     6;  ///< address mappings kept per byte held, before old ones are given up
 constexpr std::size_t kCandidates = 24;  ///< free blocks of a size that are looked at
 
 double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
-
-/// Small chunks waste less by rounding, large ones need fewer mapping calls: GPT-2 in 9.8 GiB ran at 254 ms a
-/// step with 4 MiB, 335 with 2 and 297 with 8 (docs/results/experiments.md).
-std::size_t default_chunk(std::size_t budget) {
-  return budget > (std::size_t{32} << 30) ? 8 * kMiB : budget > (std::size_t{2} << 30) ? 4 * kMiB : 2 * kMiB;
-}
 
 }  // namespace
 
@@ -84,8 +77,10 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
       CUDA_SUCCESS) {
     return false;
   }
-  const std::size_t chunk =
-      std::max(granularity, config_.chunk_size != 0 ? config_.chunk_size : default_chunk(budget));
+  const trace::MemoryRules rules = trace::MemoryRules::with_chunk(
+      std::max(granularity,
+               config_.chunk_size != 0 ? config_.chunk_size : trace::MemoryRules::for_budget(budget).chunk));
+  const std::size_t chunk = rules.chunk;
   const std::size_t most = std::max(budget, card_total) / chunk + 1;
   if (!space.reserved() && !space.reserve(driver_, devices, chunk)) return false;
   pool_ = std::make_unique<ChunkPool>(driver_, device_, chunk, most);
@@ -111,7 +106,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   }
   const std::size_t host = config_.host_budget != 0 ? config_.host_budget : available_host_memory() / 20 * 17;
   host_ = std::make_unique<HostPool>(driver_, context_, chunk, host);
-  movable_size_ = std::max(chunk, config_.movable_size != 0 ? config_.movable_size : kDefaultMovable);
+  movable_size_ = config_.movable_size != 0 ? std::max(chunk, config_.movable_size) : rules.movable;
   arena_ = std::make_unique<SmallArena>(
       SmallArena::Source{[this](std::size_t bytes) {
                            Block* block = find_place((bytes + chunk_size() - 1) / chunk_size());
