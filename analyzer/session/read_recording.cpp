@@ -149,9 +149,10 @@ class RankReader {
       allocations[row.id] = static_cast<std::uint32_t>(result.recording.allocations.size());
       asked[row.id] = row.bytes;
       const std::int64_t bytes = std::max(row.reserved_bytes, row.bytes);
-      result.recording.allocations.push_back({row.id, bytes, row.alloc_ns, row.free_ns, row.movable != 0});
+      result.recording.allocations.push_back(
+          {row.id, bytes, row.alloc_ns, row.free_ns, row.movable != 0, row.bytes, row.captured != 0});
     }
-    for (const auto& row : session_.rows<AccessRow>("WHERE process_id = ? ORDER BY operation", process_)) {
+    for (const auto& row : session_.rows<AccessRow>("WHERE process_id = ? ORDER BY operation, rowid", process_)) {
       const auto operation = index_.find(row.operation);
       if (operation == index_.end()) continue;
       const auto allocation = allocations.find(row.allocation_id.value_or(0));

@@ -25,6 +25,10 @@ struct RecordedAllocation {
   std::int64_t alloc_ns = 0;
   std::optional<std::int64_t> free_ns;  ///< absent: alive at the end
   bool movable = false;
+  std::int64_t requested = 0;  ///< as the program asked for them; 0: not known apart from `bytes`
+  bool captured = false;       ///< made while a stream captured: belongs to graphs
+
+  std::int64_t asked() const { return requested > 0 ? requested : bytes; }
 };
 
 struct RecordedAccess {
@@ -37,7 +41,7 @@ struct RecordedAccess {
 struct Recording {
   std::vector<RecordedOperation> operations;    ///< by call
   std::vector<RecordedAllocation> allocations;  ///< by alloc_ns
-  std::vector<RecordedAccess> accesses;         ///< by operation
+  std::vector<RecordedAccess> accesses;         ///< by operation; within one in the order of its arguments
 };
 
 }  // namespace tferry::analyzer

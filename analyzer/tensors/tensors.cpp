@@ -1,5 +1,7 @@
 #include "analyzer/tensors/tensors.hpp"
 
+#include "analyzer/tensors/memory_events.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,6 +32,8 @@ class Reader {
     read_lives();
     read_accesses();
     fill_workload();
+    read_names();
+    result_.events = memory_events(recording_, spans_, result_);
     return std::move(result_);
   }
 
@@ -122,10 +126,11 @@ class Reader {
       }
       const std::uint32_t iteration = iteration_of[born_[a]];
       if (iteration == kNone) continue;
-      const std::uint32_t k = seen[{iteration, allocation.bytes}]++;
-      const auto [place, fresh] = known.try_emplace({allocation.bytes, k}, index(result_.tensors.size()));
+      const std::uint32_t k = seen[{iteration, allocation.asked()}]++;
+      const auto [place, fresh] = known.try_emplace({allocation.asked(), k}, index(result_.tensors.size()));
       if (fresh) {
         add(index(a), false, iteration);
+        result_.tensors.back().ordinal = k;
       } else {
         tensor_of_[a] = place->second;
         result_.tensors[place->second].allocations.push_back(index(a));
@@ -160,6 +165,7 @@ class Reader {
     MatchedTensor matched;
     matched.tensor.size = model.bytes;
     matched.tensor.persistent = persistent;
+    matched.requested = model.asked();
     matched.allocations.push_back(allocation);
     if (!persistent) matched.iterations.push_back(iteration);
     matched.movable = model.movable;
@@ -185,19 +191,34 @@ class Reader {
       const auto [birth, common_age] = common->first;
       for (std::size_t k = 0; k < matched.allocations.size(); ++k) {
         const std::uint32_t a = matched.allocations[k];
-        if (born_[a] - spans_[matched.iterations[k]].begin == birth) continue;
+        if (born_[a] - spans_[matched.iterations[k]].begin == birth) {
+          if (age(a) == common_age) matched.model = index(k);  // the last one, when the job has settled
+          continue;
+        }
         tensor_of_[a] = kNone;
         ++result_.sporadic_allocations;
       }
       matched.tensor.birth = index(birth);
       matched.tensor.death = index((birth + common_age) % length());
-      if (common_age >= length()) {
-        ++result_.long_lives;
-        matched.tensor.persistent = true;
-        matched.tensor.size *= static_cast<std::int64_t>(common_age / length() + 1);
-        matched.movable = false;
-      }
+      if (common_age < length() && !meets_successor(matched)) continue;
+      ++result_.long_lives;
+      matched.tensor.persistent = true;
+      matched.tensor.size *= static_cast<std::int64_t>((common_age + 1) / length() + 1);
+      result_.long_life_bytes += matched.tensor.size;
+      matched.movable = false;
     }
+  }
+
+  /// Whether an instance is freed between the same two operations as its successor is allocated, but later.
+  bool meets_successor(const MatchedTensor& matched) const {
+    for (std::size_t k = 0; k + 1 < matched.allocations.size(); ++k) {
+      const RecordedAllocation& earlier = recording_.allocations[matched.allocations[k]];
+      const RecordedAllocation& later = recording_.allocations[matched.allocations[k + 1]];
+      const bool typical = age(matched.allocations[k]) == age(matched.allocations[matched.model]);
+      if (typical && matched.iterations[k] + 1 == matched.iterations[k + 1])
+        return earlier.free_ns && *earlier.free_ns > later.alloc_ns;
+    }
+    return false;
   }
 
   /// Operations called between an allocation and its free, less one.
@@ -239,7 +260,8 @@ class Reader {
     std::vector<std::uint32_t> place(result_.tensors.size(), kNone);
     for (std::size_t t = 0; t < result_.tensors.size(); ++t) {
       MatchedTensor& matched = result_.tensors[t];
-      matched.tensor.name = fmt::format("{} bytes #{}", matched.tensor.size, named[matched.tensor.size]++);
+      matched.tensor.name = fmt::format("{} bytes #{}", matched.requested, named[matched.requested]++);
+      matched.movable = matched.movable && (!matched.tensor.persistent || matched.accesses > 0);
       all.tensors.push_back(matched.tensor);
       if (!matched.movable) {
         fixed.tensors.push_back(matched.tensor);
@@ -255,6 +277,17 @@ class Reader {
       const auto [position, tensor] = key;
       if (place[tensor] != kNone)
         result_.workload.operations[position].accesses.push_back({place[tensor], kind});
+    }
+  }
+
+  void read_names() {
+    result_.named.resize(length());
+    const std::size_t begin = spans_[result_.regular.back()].begin;
+    for (const RecordedAccess& access : recording_.accesses) {
+      const std::uint32_t tensor = tensor_of_[access.allocation];
+      if (access.operation < begin || access.operation >= begin + length() || tensor == kNone) continue;
+      std::vector<std::uint32_t>& names = result_.named[access.operation - begin];
+      if (std::find(names.begin(), names.end(), tensor) == names.end()) names.push_back(tensor);
     }
   }
 

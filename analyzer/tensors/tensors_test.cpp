@@ -1,5 +1,7 @@
 #include "analyzer/tensors/tensors.hpp"
 
+#include "analyzer/tensors/count_memory.hpp"
+#include "analyzer/tensors/memory_events.hpp"
 #include "analyzer/workload/validate.hpp"
 
 #include <gtest/gtest.h>
@@ -25,13 +27,15 @@ class Job {
         {signature, "op" + std::to_string(signature), now_, now_ + 100, now_ + 800, at});
     for (const std::uint32_t allocation : touched) recording.accesses.push_back({at, allocation, kind});
   }
-  RecordedIteration analyse() const {
+  void pass(std::int64_t nanoseconds) { now_ += nanoseconds; }
+  Iterations iterations() const {
     std::vector<std::uint32_t> signatures;
     for (const RecordedOperation& operation : recording.operations) signatures.push_back(operation.signature);
-    const auto iterations = find_iterations(signatures);
-    if (!iterations) throw std::runtime_error("no iterations");
-    return typical_iteration(recording, *iterations);
+    const auto found = find_iterations(signatures);
+    if (!found) throw std::runtime_error("no iterations");
+    return *found;
   }
+  RecordedIteration analyse() const { return typical_iteration(recording, iterations()); }
 
   Recording recording;
 
@@ -143,9 +147,123 @@ TEST(Tensors, TheLossOfAnIterationLivesIntoTheNext) {
     job.run(4, {});
   }
   const RecordedIteration read = job.analyse();
-  EXPECT_EQ(lines(read), (std::vector<std::string>{"1000 bytes #0 persistent, 6 instances, 2 accesses"}));
+  EXPECT_EQ(lines(read), (std::vector<std::string>{"500 bytes #0 persistent, 6 instances, 2 accesses"}));
   EXPECT_EQ(read.long_lives, 1);
+  EXPECT_EQ(read.long_life_bytes, 1000);
   EXPECT_EQ(read.resident_bytes, 1000);
+}
+
+/// "alloc 0@3": tensor 0 is allocated before operation 3.
+std::vector<std::string> events(const RecordedIteration& read) {
+  std::vector<std::string> text;
+  for (const MemoryEvent& event : read.events) {
+    text.push_back((event.frees ? "free " : "alloc ") + std::to_string(event.tensor) + "@" +
+                   std::to_string(event.position));
+  }
+  return text;
+}
+
+TEST(Tensors, TellInWhichOrderTheProgramAllocatesAndFrees) {
+  const auto run = [](bool free_first) {
+    Job job;
+    for (int i = 0; i < 4; ++i) {
+      const auto first = job.allocate(400);
+      job.run(1, {first});
+      if (free_first) job.free(first);
+      if (free_first) job.pass(5);
+      const auto second = job.allocate(300);
+      if (!free_first) job.pass(5);
+      if (!free_first) job.free(first);
+      job.run(2, {second});
+      job.free(second);
+      job.pass(5);
+    }
+    return events(job.analyse());
+  };
+  EXPECT_EQ(run(true), (std::vector<std::string>{"free 1@0", "alloc 0@0", "free 0@1", "alloc 1@1"}));
+  EXPECT_EQ(run(false), (std::vector<std::string>{"free 1@0", "alloc 0@0", "alloc 1@1", "free 0@1"}));
+}
+
+// Two instances of one tensor need two addresses, though no operation runs while both are alive.
+TEST(Tensors, WhatIsFreedAfterItsSuccessorWasAllocatedHasALongLife) {
+  Job job;
+  std::optional<std::uint32_t> held;
+  for (int i = 0; i < 5; ++i) {
+    const auto next = job.allocate(400);
+    job.pass(5);
+    if (held) job.free(*held);
+    held = next;
+    for (std::uint32_t k = 1; k < 4; ++k) job.run(k, {next});
+  }
+  EXPECT_EQ(job.analyse().long_lives, 1);
+}
+
+TEST(Tensors, AreNamedInTheOrderOfTheArguments) {
+  Job job;
+  const auto weight = job.allocate(1000), bias = job.allocate(100);
+  for (int i = 0; i < 4; ++i) {
+    job.run(1, {bias, weight, bias});
+    job.run(2, {weight, bias});
+  }
+  EXPECT_EQ(job.analyse().named, (std::vector<std::vector<std::uint32_t>>{{1, 0}, {0, 1}}));
+}
+
+TEST(Tensors, KnowWhichAllocationOfTheirSizeTheyAre) {
+  Job job = training(4);
+  for (RecordedAllocation& allocation : job.recording.allocations) {
+    allocation.requested = allocation.bytes;
+    allocation.bytes = 1024;
+  }
+  const RecordedIteration read = job.analyse();
+  ASSERT_EQ(read.tensors.size(), 4u);
+  EXPECT_EQ(read.tensors[2].requested, 400);
+  EXPECT_EQ(read.tensors[2].ordinal, 1u) << "sizes rounded to the same are still different sizes";
+  EXPECT_EQ(read.tensors[3].requested, 1000);
+  EXPECT_EQ(read.tensors[3].ordinal, 0u);
+}
+
+// Gradients live from the backward pass to the start of the next step: fewest bytes are alive after that.
+TEST(Boundary, MovesToWhereTheFewestBytesAreAlive) {
+  Job job;
+  const auto weight = job.allocate(1000);
+  std::optional<std::uint32_t> gradient;
+  for (int i = 0; i < 5; ++i) {
+    job.run(1, {weight});
+    job.run(2, {weight});
+    if (gradient) job.free(*gradient);
+    job.pass(5);
+    gradient = job.allocate(1000);
+    job.run(3, {weight, *gradient});
+    job.run(4, {weight, *gradient});
+  }
+  const auto found = job.iterations();
+  EXPECT_EQ(found.spans.front(), (IterationSpan{0, 4}));
+  const Iterations moved = move_boundary(job.recording, found, typical_iteration(job.recording, found));
+  EXPECT_EQ(moved.spans, (std::vector<IterationSpan>{{2, 6}, {6, 10}, {10, 14}, {14, 18}}));
+  EXPECT_EQ(events(typical_iteration(job.recording, moved)),
+            (std::vector<std::string>{"free 1@0", "alloc 1@0"}));
+}
+
+TEST(Boundary, StaysWhereNothingIsGained) {
+  const Job job = training(5);
+  const auto found = job.iterations();
+  EXPECT_EQ(move_boundary(job.recording, found, typical_iteration(job.recording, found)).spans, found.spans);
+}
+
+TEST(CountMemory, FollowsTheRunsRules) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  Recording recording;
+  for (const std::int64_t bytes : {kMiB, kMiB + 1, 5 * kMiB}) {
+    recording.allocations.push_back({1, 8 * kMiB, 0, {}, true, bytes});
+  }
+  recording.allocations.push_back(recording.allocations.back());
+  recording.allocations.back().captured = true;
+  count_memory(recording, trace::MemoryRules::with_chunk(2 * kMiB));
+  std::vector<std::pair<std::int64_t, bool>> counted;
+  for (const RecordedAllocation& allocation : recording.allocations)
+    counted.emplace_back(allocation.bytes, allocation.movable);
+  EXPECT_EQ(counted, (std::vector<std::pair<std::int64_t, bool>>{
+                         {kMiB, false}, {2 * kMiB, false}, {6 * kMiB, true}, {6 * kMiB, false}}));
 }
 
 TEST(Tensors, MissingAndReversedTimesCountAsNone) {
