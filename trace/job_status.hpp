@@ -11,7 +11,7 @@ namespace tferry::trace {
 /// store even after SIGKILL. Sizes are bytes, times nanoseconds of CLOCK_MONOTONIC. Only the job writes;
 /// every field is a lock-free atomic, written relaxed. A file with another magic or version is not read.
 inline constexpr std::uint64_t kJobStatusMagic = 0x5359'5252'4546'5401;  // "\1TFERRYS"
-inline constexpr std::uint32_t kJobStatusVersion = 1;
+inline constexpr std::uint32_t kJobStatusVersion = 2;
 inline constexpr int kMaxDevices = 16;
 
 /// Why an allocation stays in GPU memory whatever the pressure. Order is the file format.
@@ -60,9 +60,47 @@ struct DeviceStatus {
   Counter audit_failures;  ///< audit mode: contents that differed
   Counter scans;           ///< device memory scans for hidden pointers
   Counter scan_ns;
+
+  // Following a plan (trace/flat_plan.hpp). Everything is counted from its adoption on, over all plans.
+  Counter plan_state;                ///< a PlanState
+  Counter plan_adoptions;            ///< plans put in place; one may be adopted again after it was left
+  Counter plan_iterations;           ///< iterations that ended under an adopted plan
+  Counter plan_iterations_followed;  ///< those of them in which every operation was where the plan says
+  Counter plan_operations;           ///< operations seen under an adopted plan
+  Counter plan_matched;              ///< those of them that were found in the plan
+  Counter plan_departures;           ///< times that the operations left the plan
+  Counter plan_rejoins;              ///< times that they were found in it again
+  Counter plan_actions_due;          ///< leave and return steps of matched operations
+  Counter plan_actions_done;         ///< those of them after which the pieces were where the plan wants them
+  Counter plan_placed;               ///< allocations that got the place that the plan has for them
+  Counter plan_conflicts;            ///< allocations of the plan whose place was not free
+  Counter plan_surprises;            ///< allocations not of the plan that took room from it
+  Counter plan_late_fetches;         ///< pieces fetched because an operation named them, not by a step
+  Counter plan_late_bytes;
+  Counter plan_mappings;         ///< chunk mappings made in iterations under the plan
+  Counter plan_set_up_mappings;  ///< chunk mappings made for adopting it and for putting pieces back
+  Counter plan_bytes_out;        ///< parked in followed iterations
+  Counter plan_bytes_in;         ///< fetched in followed iterations
+  Counter plan_last_ns;       ///< the last followed iteration, from boundary to boundary by the host's clock
+  Counter plan_measured_ns;   ///< sum over the followed iterations
+  Counter plan_predicted_ns;  ///< of an iteration, as the plan in place says; 0: unknown, and so below
+  Counter plan_bound_ns;
+  Counter plan_in_memory_ns;
+  Counter plan_forced_bytes;  ///< an iteration must move at least these, both directions together
   Counter resident_count[static_cast<int>(
       ResidentReason::kCount)];  ///< live allocations that cannot move, by reason
   Counter resident_bytes[static_cast<int>(ResidentReason::kCount)];
+};
+
+/// What has become of the plan.
+enum class PlanState : std::int64_t {
+  kNone = 0,       ///< there is none
+  kLooking = 1,    ///< the job's operations were not yet found in it
+  kObserving = 2,  ///< they are found in it; what they name is being learnt
+  kFollowing = 3,  ///< adopted, and the job does what it says
+  kAstray = 4,     ///< adopted, but the job does something else at the moment
+  kForeign = 5,    ///< it is for another program; still looked for
+  kRefused = 6     ///< it cannot be adopted here; `message` says why
 };
 
 enum class BudgetSource : std::int64_t { kAuto, kBytes, kPercent, kUnlimited };
