@@ -253,7 +253,7 @@ int main(int argc, char** argv) {
       argc, argv, "Passes over many buffers by the CUDA runtime, with a known answer", options);
   if (stop >= 0) return stop;
   if (options.plan_only) {
-    print_plan(options);
+    print_plan(options, {.clears_sums = true, .least_table = sizeof(Table)});
     return 0;
   }
   const std::string missing = no_gpu();

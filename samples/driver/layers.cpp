@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
       argc, argv, "Passes over many buffers by the driver API, on Tensorferry's software driver", options);
   if (stop >= 0) return stop;
   if (options.plan_only) {
-    print_plan(options);
+    print_plan(options, {});
     return 0;
   }
   try {

@@ -43,11 +43,12 @@ int run_and_compare(const LayersOptions& options, Machine& device) {
   }
 }
 
-void print_plan(const LayersOptions& options) {
+void print_plan(const LayersOptions& options, OwnWork own) {
   const std::uint64_t bytes = peak_bytes(options);
   std::printf("footprint %llu bytes (%.2f GiB): %d layers, %d large buffers of %d MiB at the peak\n",
               wide(bytes), static_cast<double>(bytes) / (1 << 30), options.layers(), 2 * options.layers() + 2,
               options.mib);
+  std::fputs(to_text(count_work(options, own)).c_str(), stdout);
 }
 
 }  // namespace tferry::samples

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "samples/layers/census.hpp"
 #include "samples/layers/machine.hpp"
 #include "samples/layers/options.hpp"
 
@@ -12,7 +13,7 @@ namespace tferry::samples {
 /// Returns the exit code: 0, or 1 with the first difference on stdout and stderr. Passes on other exceptions.
 int run_and_compare(const LayersOptions& options, Machine& device);
 
-/// Prints the footprint, for --plan-only.
-void print_plan(const LayersOptions& options);
+/// Prints the footprint and the known answers of a recording (census.hpp), for --plan-only.
+void print_plan(const LayersOptions& options, OwnWork own);
 
 }  // namespace tferry::samples

@@ -23,7 +23,8 @@ int parse_layers_options(int argc, char** argv, const std::string& description, 
   app.add_option("--device", options.device)->check(CLI::Range(0, 63))->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_flag("--stream-ordered", options.stream_ordered, "Allocate and free on a stream");
-  app.add_flag("--plan-only", options.plan_only, "Print the footprint and stop; needs no GPU");
+  app.add_flag("--plan-only", options.plan_only,
+               "Print the footprint and what a recording has to hold, and stop; needs no GPU");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -16,7 +16,7 @@ struct LayersOptions {
   int device = 0;
   std::uint64_t seed = 1;
   bool stream_ordered = false;  ///< allocate by cudaMallocAsync, cuMemAllocAsync
-  bool plan_only = false;       ///< print the footprint and stop
+  bool plan_only = false;       ///< print the footprint and the known answers, and stop
 
   int layers() const { return (buffers - 2) / 2; }
   std::uint64_t count() const { return static_cast<std::uint64_t>(mib) * (std::uint64_t{1} << 20) / 8; }
