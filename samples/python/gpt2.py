@@ -41,6 +41,8 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=10, help="steps that are timed")
     parser.add_argument("--warmup", type=int, default=2,
                         help="steps before them; their losses count, their times do not")
+    parser.add_argument("--pause-every", type=int, default=0, metavar="STEPS",
+                        help="wait for a line on standard input before every so many steps; its end ends the run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, cpu")
     parser.add_argument("--json", metavar="FILE", help="write configuration, losses and times there as well")
@@ -51,6 +53,8 @@ def parse_arguments():
             parser.error(f"--{name} must be at least 1")
     if arguments.steps < 1 or arguments.warmup < 0:
         parser.error("--steps must be at least 1 and --warmup at least 0")
+    if arguments.pause_every < 0:
+        parser.error("--pause-every must be at least 0")
     if arguments.width % arguments.heads:
         parser.error(f"--width {arguments.width} is not a multiple of --heads {arguments.heads}")
     return arguments
@@ -167,6 +171,14 @@ def attention_backend(torch, arguments):
     return sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)
 
 
+def may_go_on(step, pause_every):
+    """Waits where a pause is due, so that two jobs can take turns on one GPU; False when there is no more to do."""
+    if pause_every == 0 or step % pause_every:
+        return True
+    print(f"paused before step {step}", flush=True)
+    return sys.stdin.readline() != ""
+
+
 def train(torch, arguments, report):
     device = torch.device(arguments.device)
     on_gpu = device.type == "cuda"
@@ -186,6 +198,8 @@ def train(torch, arguments, report):
 
     for step in range(arguments.warmup + arguments.steps):
         report["at"] = f"step {step}"
+        if not may_go_on(step, arguments.pause_every):
+            break
         tokens = torch.randint(arguments.vocab, (arguments.batch, arguments.context + 1), generator=generator)
         synchronize()
         start = time.perf_counter()
@@ -202,10 +216,12 @@ def train(torch, arguments, report):
         optimizer.zero_grad(set_to_none=True)
         synchronize()
         milliseconds = (time.perf_counter() - start) * 1e3
+        ended_ns = time.monotonic_ns()  # CLOCK_MONOTONIC, as in Tensorferry's recordings
         value = loss.item()
         del loss
         report["losses"].append(value.hex())
         report["step_ms"].append(milliseconds)
+        report["step_end_ns"].append(ended_ns)
         note = " warmup" if step < arguments.warmup else ""
         print(f"step {step} loss {value.hex()} ({value:.6f}) time_ms {milliseconds:.3f}{note}", flush=True)
 
@@ -241,7 +257,8 @@ def main():
         return 1
     report = {"schema": "tferry.sample/1", "sample": "gpt2", "torch": torch.__version__,
               "config": {key: value for key, value in vars(arguments).items() if key not in ("json", "plan_only")},
-              "estimate": estimate(arguments), "losses": [], "step_ms": [], "at": "start", "error": None}
+              "estimate": estimate(arguments), "losses": [], "step_ms": [], "step_end_ns": [],
+              "at": "start", "error": None}
     try:
         train(torch, arguments, report)
     except torch.OutOfMemoryError as error:
@@ -256,7 +273,9 @@ def main():
         print(f"gpt2.py: {report['at']}: {report['error']}", file=sys.stderr, flush=True)
         return 1
     timed = report["step_ms"][arguments.warmup:]
-    print(f"step time median {statistics.median(timed):.3f} ms, fastest {min(timed):.3f} ms, over {len(timed)} steps")
+    if timed:
+        print(f"step time median {statistics.median(timed):.3f} ms, fastest {min(timed):.3f} ms, "
+              f"over {len(timed)} steps")
     if report.get("torch_peak_allocated_bytes"):
         print(f"peak by torch {report['torch_peak_allocated_bytes']} bytes allocated, "
               f"{report['torch_peak_reserved_bytes']} reserved")
