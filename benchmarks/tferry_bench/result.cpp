@@ -42,9 +42,10 @@ std::vector<double> samples(const Json& json, const char* side, const char* fiel
 Metric parse_metric(const Json& json) {
   const Json& metric = member(json, "metric");
   if (metric.is_null() || metric == "ratio") return Metric::kRatio;
+  if (metric == "slowdown") return Metric::kSlowdown;
   if (metric == "time") return Metric::kTime;
   if (metric == "value") return Metric::kValue;
-  throw BadResult("metric is none of ratio, time, value");
+  throw BadResult("metric is none of ratio, slowdown, time, value");
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ Result::Result(Json json) : json_(std::move(json)) {
   if (kind_ == "measured") text(machine, "gpu");
   subject_ = samples(json_, "subject", metric_ == Metric::kValue ? "samples" : "samples_ns",
                      metric_ != Metric::kValue);
-  if (metric_ == Metric::kRatio) {
+  if (metric_ == Metric::kRatio || metric_ == Metric::kSlowdown) {
     baseline_ = samples(json_, "baseline", "samples_ns", true);
     if (baseline_.size() != subject_.size()) {
       throw BadResult("subject and baseline are not paired: " + std::to_string(subject_.size()) + " and " +
@@ -120,9 +121,16 @@ std::vector<double> Result::metric_samples() const {
   std::vector<double> values = subject_;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (metric_ == Metric::kRatio) values[i] = baseline_[i] / subject_[i];
+    if (metric_ == Metric::kSlowdown) values[i] = subject_[i] / baseline_[i];
     if (metric_ == Metric::kTime) values[i] = subject_[i] / 1e6;
   }
   return values;
+}
+
+double Result::metric_at_bound() const {
+  if (metric_ == Metric::kRatio) return median(baseline_) / bound_ns_;
+  if (metric_ == Metric::kSlowdown) return bound_ns_ / median(baseline_);
+  return bound_ns_ / 1e6;
 }
 
 std::optional<Interval> Result::measured() const {
@@ -140,11 +148,7 @@ std::string Result::verdict() const {
                : "missed";
   }
   if (target_->met_by(interval->median)) return "met";
-  if (bound_ns_ > 0) {
-    const double at_bound = metric_ == Metric::kRatio ? median(baseline_) / bound_ns_ : bound_ns_ / 1e6;
-    if (!target_->met_by(at_bound)) return "bound_forbids";
-  }
-  return "missed";
+  return bound_ns_ > 0 && !target_->met_by(metric_at_bound()) ? "bound_forbids" : "missed";
 }
 
 Json Result::completed() const {

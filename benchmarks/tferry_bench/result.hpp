@@ -22,9 +22,10 @@ class BadResult : public std::runtime_error {
 
 /// What a claim compares with its target.
 enum class Metric {
-  kRatio,  ///< baseline over subject, sample by sample: above 1 the subject is the faster one
-  kTime,   ///< the subject's times in ms
-  kValue   ///< the subject's plain samples: shares, bytes, counts
+  kRatio,     ///< baseline over subject, sample by sample: above 1 the subject is the faster one
+  kSlowdown,  ///< subject over baseline, sample by sample: 1.03 is an overhead of 3 %
+  kTime,      ///< the subject's times in ms
+  kValue      ///< the subject's plain samples: shares, bytes, counts
 };
 
 struct Target {
@@ -54,14 +55,16 @@ class Result {
   std::vector<double> metric_samples() const;
   /// Their median and interval, computed from the samples; nothing when it was not run.
   std::optional<Interval> measured() const;
-  /// met, missed, bound_forbids, not_run, or none where there is no target. bound_forbids: a ratio is missed,
-  /// and a subject as fast as its bound would have missed it too.
+  /// met, missed, bound_forbids, not_run, or none where there is no target. bound_forbids: a target for
+  /// times is missed, and a subject as fast as its bound would have missed it too.
   std::string verdict() const;
 
   /// The JSON with "ratio", "verdict" and the schema set to what is computed here.
   nlohmann::json completed() const;
 
  private:
+  double metric_at_bound() const;
+
   nlohmann::json json_;
   std::string claim_;
   std::string kind_;

@@ -52,6 +52,18 @@ TEST(Result, ValuesAndTimesAreComparedAsTheyStand) {
   EXPECT_EQ(Result(json).verdict(), "met");
 }
 
+TEST(Result, SlowdownIsTheOtherWayRound) {
+  Json json = step_result();  // 100/150, 200/260, 100/110
+  json["metric"] = "slowdown";
+  json["target"] = {{"op", "<="}, {"value", 0.77}};
+  EXPECT_DOUBLE_EQ(Result(json).measured()->median, 200.0 / 260);
+  EXPECT_EQ(Result(json).verdict(), "met");
+  json["target"]["value"] = 0.7;
+  EXPECT_EQ(Result(json).verdict(), "missed");
+  json["bound_ns"] = 120;  // 120 / 150 = 0.8 at best
+  EXPECT_EQ(Result(json).verdict(), "bound_forbids");
+}
+
 TEST(Result, NotRunNeedsNoSamplesAndHasNoRatio) {
   const Result result(Json::parse(R"({"schema": "tferry.result/1", "claim": "a", "kind": "not_run"})"));
   EXPECT_EQ(result.verdict(), "not_run");

@@ -9,7 +9,8 @@ namespace {
 
 std::string unit(const Result& result) {
   if (result.metric() == Metric::kTime) return " ms";
-  return result.metric() == Metric::kRatio ? "x" : "";
+  const bool times = result.metric() == Metric::kRatio || result.metric() == Metric::kSlowdown;
+  return times ? "x" : "";
 }
 
 std::string target_text(const Result& result) {
