@@ -5,9 +5,16 @@
 namespace tferry::collector {
 
 CounterWriter::CounterWriter(trace::SpoolWriter& spool, std::int32_t device,
-                             std::span<const std::string> counters, std::int64_t longest_zero_ns)
-    : spool_(spool), device_(device), zeros_(counters.size()), longest_zero_ns_(longest_zero_ns) {
-  for (const std::string& counter : counters) ids_.push_back(spool.intern(counter));
+                             std::span<const std::string> counters, std::int64_t longest_quiet_ns)
+    : spool_(spool), device_(device), longest_quiet_ns_(longest_quiet_ns) {
+  for (const std::string& name : counters) {
+    counters_.push_back({spool.intern(name), name.ends_with(".sum"), {}});
+  }
+}
+
+bool CounterWriter::quiet(const Counter& counter, const trace::CounterRecord& record) {
+  const auto length = static_cast<double>(record.end_ns - record.time_ns);
+  return record.value == 0 || (counter.sums_up && record.value > 0 && record.value <= kQuietPerNs * length);
 }
 
 void CounterWriter::write(const CounterSample& sample, std::int64_t offset_ns) {
@@ -15,36 +22,39 @@ void CounterWriter::write(const CounterSample& sample, std::int64_t offset_ns) {
     ++bad_samples_;
     return;
   }
-  for (std::size_t i = 0; i < std::min(ids_.size(), sample.values.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(counters_.size(), sample.values.size()); ++i) {
+    Counter& counter = counters_[i];
     trace::CounterRecord record;
     record.time_ns = sample.start_ns + offset_ns;
     record.end_ns = sample.end_ns + offset_ns;
-    record.counter = ids_[i];
+    record.counter = counter.name;
     record.value = sample.values[i];
     record.device = device_;
-    trace::CounterRecord& zero = zeros_[i];
-    const bool adjoins = zero.end_ns != 0 && record.value == 0 && record.time_ns == zero.end_ns &&
-                         record.end_ns - zero.time_ns <= longest_zero_ns_;
+    trace::CounterRecord& held = counter.held;
+    const bool is_quiet = quiet(counter, record);
+    const bool adjoins = held.end_ns != 0 && is_quiet && record.time_ns == held.end_ns &&
+                         record.end_ns - held.time_ns <= longest_quiet_ns_;
     if (adjoins) {
-      zero.end_ns = record.end_ns;
+      held.end_ns = record.end_ns;
+      held.value += record.value;
       continue;
     }
-    write_zero(zero);
-    if (record.value == 0) {
-      zero = record;
+    write_held(counter);
+    if (is_quiet) {
+      held = record;
     } else {
       spool_.append(record);
     }
   }
 }
 
-void CounterWriter::write_zero(trace::CounterRecord& zero) {
-  if (zero.end_ns != 0) spool_.append(zero);
-  zero.end_ns = 0;
+void CounterWriter::write_held(Counter& counter) {
+  if (counter.held.end_ns != 0) spool_.append(counter.held);
+  counter.held.end_ns = 0;
 }
 
 void CounterWriter::flush() {
-  for (trace::CounterRecord& zero : zeros_) write_zero(zero);
+  for (Counter& counter : counters_) write_held(counter);
 }
 
 }  // namespace tferry::collector

@@ -54,6 +54,23 @@ TEST_F(CounterWriterTest, ZerosAreHeldBackNoLongerThanTheLimit) {
   }
 }
 
+TEST_F(CounterWriterTest, QuietSamplesOfSumsBecomeOneRecordWithTheirSum) {
+  trace::TestDirectory directory;
+  const std::string path = directory / "s";
+  auto spool = trace::SpoolWriter::open(path, {.block_count = 2});
+  const std::vector<std::string> counters = {"pcie__read_bytes.sum", "nvml.rate"};
+  CounterWriter writer(*spool, 0, counters);
+  // 40 bytes in a microsecond are 40 MB/s, 60 are not quiet any more; a rate cannot be summed.
+  for (int i = 1; i <= 4; ++i) writer.write({i * 1000, i * 1000 + 1000, {i == 3 ? 60.0 : 40.0, 3.0}}, 0);
+  writer.flush();
+  spool->close();
+  EXPECT_EQ(spool_text(path, "counter pcie"),
+            (std::vector<std::string>{"counter pcie__read_bytes.sum 1000..3000 80",
+                                      "counter pcie__read_bytes.sum 3000..4000 60",
+                                      "counter pcie__read_bytes.sum 4000..5000 40"}));
+  EXPECT_EQ(spool_text(path, "counter nvml").size(), 4u);
+}
+
 TEST_F(CounterWriterTest, ImpossibleTimesAreCounted) {
   writer_.write({200, 100, {1, 1}}, 0);
   writer_.write({0, 100, {1, 1}}, 0);
@@ -61,12 +78,13 @@ TEST_F(CounterWriterTest, ImpossibleTimesAreCounted) {
   EXPECT_TRUE(lines().empty());
 }
 
-RC_GTEST_PROP(CounterWriterTest_, NoTimeAndNoByteIsLost, (const std::vector<std::uint8_t>& values)) {
+RC_GTEST_PROP(CounterWriterTest_, NoTimeAndNoByteIsLost,
+              (const std::vector<std::uint8_t>& values, bool sums_up)) {
   trace::TestDirectory directory;
   const std::string path = directory / "s";
   auto spool = trace::SpoolWriter::open(path, {.block_bytes = 65536, .block_count = 4});
-  const std::vector<std::string> counters = {"c"};
-  CounterWriter writer(*spool, 0, counters, 700);
+  const std::vector<std::string> counters = {sums_up ? "c.sum" : "c"};
+  CounterWriter writer(*spool, 0, counters, 700);  // up to 5 in 100 ns are quiet
   double sum = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i) * 100 + 100;

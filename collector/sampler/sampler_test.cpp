@@ -37,7 +37,7 @@ class FakeSource final : public CounterSource {
   std::string read(std::vector<CounterSample>& samples, bool& overflow) override {
     overflow = --overflow_at_read == 0;
     for (const std::int64_t until = gpu_now(); next_ + kInterval <= until; next_ += kInterval) {
-      samples.push_back({next_, next_ + kInterval, {1.0}});
+      samples.push_back({next_, next_ + kInterval, {1e6}});  // a busy link
     }
     return fail_read;
   }
