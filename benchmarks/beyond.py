@@ -75,49 +75,20 @@ class Beyond:
         if self.arguments.dry_run:
             print(f"{name}: {' '.join(command)}" + (f"   [ballast leaves {room}]" if room else ""))
             return None
-        cell = {"cell": name, "budget_gib": budget_gib, "ballast_leaves_bytes": room}
-        ballast = sampler = None
-        try:
-            if room is not None:
-                ballast = cells.Helper([self.programs.find("tferry-ballast"), "--leave", str(room)])
-                cell["ballast"] = ballast.first_line
-            sampler = cells.Helper([self.programs.find("tferry-memory-sampler")])
-            cell.update(cells.run_job(command, min(limit_s, max(self.left() - 5, 5)), self.folder, label))
-            cell.update(parse(cell["stdout"]))
-        except (OSError, RuntimeError) as error:
-            cell["error"] = str(error)
-        finally:
-            if sampler:
-                text = sampler.close()
-                try:
-                    cell["memory"] = json.loads(text)
-                    cell["device_peak_bytes"] = cell["memory"]["peak_used_bytes"] - cell["memory"]["first_used_bytes"]
-                except (ValueError, KeyError):
-                    cell["memory"] = {"error": text[-300:]}
-            if ballast:
-                ballast.close()
+        cell = {"cell": name, "budget_gib": budget_gib,
+                **cells.run_watched(self.programs, command, min(limit_s, max(self.left() - 5, 5)), self.folder, label,
+                                    parse, room)}
         cell["run"] = cells.read_json(report_path)
         self.raw.add(cell)
-        self.append_log(cell)
+        cells.append_log(self.log, cell)
         self.done[name] = cell
         print(f"{name}: rc {cell.get('rc')} {cell.get('error', '')} wall {cell.get('wall_s')} s, "
-              f"median step {median_ms(cell)} ms, peak {cell.get('device_peak_bytes')}, {self.left():.0f} s left",
+              f"median step {cells.median_ms(cell)} ms, peak {cell.get('device_peak_bytes')}, {self.left():.0f} s left",
               flush=True)
         return cell
 
-    def append_log(self, cell):
-        with open(self.log, "a", encoding="utf-8") as log:
-            log.write(f"===== {cell['cell']}: {cell.get('command')}\n{cell.get('stdout', '')}\n"
-                      f"----- stderr, rc {cell.get('rc')}\n{cell.get('stderr', '')[-60000:]}\n")
-
     def python(self, script, *options):
         return [self.arguments.python, self.programs.find(script), *options]
-
-    def own_use(self, native, allocated_key):
-        """C: what the job uses beyond its allocations, its context and modules above all, with none of ours."""
-        if not native or native.get("rc") != 0 or "device_peak_bytes" not in native:
-            return None
-        return max(native["device_peak_bytes"] - native[allocated_key], 0)
 
     def run(self):
         for phase in (self.measure_link, self.run_xl, self.run_gpt2, self.run_layers, self.run_rounds, self.conclude):
@@ -131,7 +102,7 @@ class Beyond:
 
     def run_gpt2(self):
         native = self.run_gpt2_native("gpt2.native", steps=8)
-        self.own_use_gpt2 = self.own_use(native, "torch_peak_reserved_bytes")
+        self.own_use_gpt2 = cells.own_use(native, "torch_peak_reserved_bytes")
         self.raw.data["own_use_gpt2_bytes"] = self.own_use_gpt2
         self.rounds.append(("gpt2.", native))
         self.measure("gpt2.auto", 90, self.python("gpt2.py", *GPT2, "--steps", "8", "--warmup", "2"), cells.parse_gpt2,
@@ -159,7 +130,7 @@ class Beyond:
         except ValueError:
             cell["error"] = "the link was not measured"
         self.raw.add(cell)
-        self.append_log(cell)
+        cells.append_log(self.log, cell)
 
     def run_xl(self):
         self.measure("xl.plain", 90, self.python("gpt2.py", *XL, "--steps", "2", "--warmup", "0"), cells.parse_gpt2)
@@ -192,7 +163,7 @@ class Beyond:
     def run_layers(self):
         program = self.programs.find("tferry-sample-layers-cuda")
         native = self.measure("layers.native", 60, [program, *LAYERS], cells.parse_layers)
-        own_use = self.own_use_layers = self.own_use(native, "footprint_bytes")
+        own_use = self.own_use_layers = cells.own_use(native, "footprint_bytes")
         self.raw.data["own_use_layers_bytes"] = own_use
         for budget in LAYERS_BUDGETS:
             if own_use is None and not self.arguments.dry_run:
@@ -223,7 +194,7 @@ class Beyond:
         finished = ferried.get("rc") == 0 and ferried.get("loss_sha256") is not None
         self.add("beyond.runs/" + job, ferried, "value", [float(out_of_memory and finished)], [], own_use=None,
                  note=f"1 is: out of memory alone (rc {plain.get('rc')}, out of memory: {out_of_memory}) and finished "
-                      f"under tferry run (rc {ferried.get('rc')}, median step {median_ms(ferried)} ms)")
+                      f"under tferry run (rc {ferried.get('rc')}, median step {cells.median_ms(ferried)} ms)")
 
     def conclude_budget(self, job, budget, pairs, own_use):
         pairs = [(a, b) for a, b in pairs if a and b and a.get("rc") == 0]
@@ -251,36 +222,20 @@ class Beyond:
         samples = "samples_ns" if metric == "ratio" else "samples"
         measurement = {"claim": claim, "kind": "measured", "metric": metric,
                        "command": "benchmarks/beyond.py --bundle build/bundle --out OUT",
-                       "job": job_of(cell),
+                       "job": cells.job_of(cell),
                        "subject": {"label": "tferry run", samples: subject},
                        "checks": {"loss_sha256": [cell.get("loss_sha256")], "overhead_bytes": own_use or 0,
                                   "budget_bytes": 0 if cell["budget_gib"] == "auto"
                                   else round(float(cell["budget_gib"]) * cells.GIB),
                                   "device_peak_bytes": cell.get("device_peak_bytes", 0),
                                   "device_peak_source": cell.get("memory", {}).get("source", ""),
-                                  "moved_bytes": runtime_counter(cell, "bytes_out") + runtime_counter(cell, "bytes_in"),
-                                  "footprint_bytes": runtime_counter(cell, "allocated_peak"),
-                                  "parked_peak_bytes": runtime_counter(cell, "parked_peak")},
+                                  "moved_bytes": cells.runtime_counter(cell, "bytes_out") + cells.runtime_counter(cell, "bytes_in"),
+                                  "footprint_bytes": cells.runtime_counter(cell, "allocated_peak"),
+                                  "parked_peak_bytes": cells.runtime_counter(cell, "parked_peak")},
                        "note": note}
         if metric == "ratio":
             measurement["baseline"] = {"label": "native", "samples_ns": baseline}
         self.raw.data["measurements"].append(measurement)
-
-
-def job_of(cell):
-    """The command without the paths of the machine it ran on."""
-    return " ".join(os.path.basename(word) if word.startswith("/") else word for word in cell.get("command", []))
-
-
-def runtime_counter(cell, name):
-    """The sum of one of the runtime's counters over processes and devices, from the file of `tferry run --json`."""
-    processes = (cell.get("run") or {}).get("processes") or []
-    return sum(device.get(name) or 0 for process in processes for device in process.get("devices") or [])
-
-
-def median_ms(cell):
-    steps = cell.get("step_ns")
-    return round(statistics.median(steps) / 1e6, 3) if steps else None
 
 
 def main():

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import threading
 import time
@@ -127,12 +128,77 @@ def run_job(command, limit_s, folder, name, environment=None):
     return result
 
 
+def run_watched(programs, command, limit_s, folder, name, parse, room=None):
+    """run_job with the memory sampler beside it and, given `room` in bytes, with a ballast that leaves no more than
+    that free. What could not be had is in "error"; "device_peak_bytes" is what the job added to the card's use."""
+    cell = {"ballast_leaves_bytes": room}
+    ballast = sampler = None
+    try:
+        if room is not None:
+            ballast = Helper([programs.find("tferry-ballast"), "--leave", str(room)])
+            cell["ballast"] = ballast.first_line
+        sampler = Helper([programs.find("tferry-memory-sampler")])
+        cell.update(run_job(command, limit_s, folder, name))
+        cell.update(parse(cell["stdout"]))
+    except (OSError, RuntimeError) as error:
+        cell["error"] = str(error)
+    finally:
+        if sampler:
+            text = sampler.close()
+            try:
+                cell["memory"] = json.loads(text)
+                cell["device_peak_bytes"] = cell["memory"]["peak_used_bytes"] - cell["memory"]["first_used_bytes"]
+            except (ValueError, KeyError):
+                cell["memory"] = {"error": text[-300:]}
+        if ballast:
+            ballast.close()
+    return cell
+
+
+def append_log(path, cell):
+    with open(path, "a", encoding="utf-8") as log:
+        log.write(f"===== {cell['cell']}: {cell.get('command')}\n{cell.get('stdout', '')}\n"
+                  f"----- stderr, rc {cell.get('rc')}\n{cell.get('stderr', '')[-60000:]}\n")
+
+
+def own_use(native, allocated_key):
+    """C: what the job uses beyond its allocations, its context and modules above all, with none of ours."""
+    if not native or native.get("rc") != 0 or "device_peak_bytes" not in native:
+        return None
+    return max(native["device_peak_bytes"] - native[allocated_key], 0)
+
+
+def median_ms(cell):
+    steps = cell.get("step_ns")
+    return round(statistics.median(steps) / 1e6, 3) if steps else None
+
+
 def read_json(path):
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     except (OSError, ValueError):
         return None
+
+
+def job_of(cell):
+    """The command without the paths of the machine it ran on."""
+    return " ".join(os.path.basename(word) if word.startswith("/") else word for word in cell.get("command", []))
+
+
+def runtime_counter(cell, name):
+    """The sum of one of the runtime's counters over processes and devices, from the file of `tferry run --json`."""
+    processes = (cell.get("run") or {}).get("processes") or []
+    return sum(device.get(name) or 0 for process in processes for device in process.get("devices") or [])
+
+
+def plan_counters(cell):
+    """The counters of following a plan, of the device that followed one."""
+    processes = (cell.get("run") or {}).get("processes") or []
+    devices = [device for process in processes for device in process.get("devices") or []]
+    followed = [device for device in devices if device.get("plan_iterations")] or devices[:1]
+    return {name: value for device in followed[:1] for name, value in device.items()
+            if name.startswith("plan_") and value is not None}
 
 
 def parse_gpt2(text):
@@ -177,6 +243,10 @@ def describe_machine():
                 machine["host_memory_limit"] = file.read().strip()
             break
     return machine
+
+
+def today():
+    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 class Raw:
