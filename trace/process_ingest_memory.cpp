@@ -3,6 +3,7 @@
 #include "trace/process_ingest.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 namespace tferry::trace {
@@ -27,6 +28,23 @@ LossReason reason_of(SpoolState state) {
       break;
   }
   return LossReason::kNoBuffer;
+}
+
+/// What made a spool drop records, as a sentence's end.
+std::string why_dropped(const SpoolStatus& status) {
+  switch (status.state) {
+    case SpoolState::kDiskFull:
+      return "the disk was full, nothing was recorded from then on";
+    case SpoolState::kSizeLimit:
+      return "its size limit was reached, nothing was recorded from then on";
+    case SpoolState::kWriteError:
+      return std::string("it could not be written (") + std::strerror(status.error_number) +
+             "), nothing was recorded from then on";
+    case SpoolState::kRunning:
+    case SpoolState::kClosed:
+      break;
+  }
+  return "records came faster than they could be written";
 }
 
 }  // namespace
@@ -200,7 +218,7 @@ void ProcessIngest::write_spool_losses(const SpoolSummary& spool) {
     const SpoolLoss& loss = spool.status.loss[kind];
     if (loss.count == 0) continue;
     lose(std::string(record_kind_name(static_cast<RecordKind>(kind))), reason_of(spool.status.state),
-         loss.count, loss.first_ns, loss.last_ns, where);
+         loss.count, loss.first_ns, loss.last_ns, where + ": " + why_dropped(spool.status));
   }
   if (spool.damage.damaged_blocks > 0) {
     lose("block", LossReason::kDamaged, spool.damage.damaged_blocks, {}, {},

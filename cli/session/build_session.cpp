@@ -1,5 +1,6 @@
 #include "cli/session/build_session.hpp"
 
+#include "cli/session/file_size_signal.hpp"
 #include "trace/recording.hpp"
 #include "trace/session.hpp"
 #include "trace/session_writer.hpp"
@@ -76,6 +77,7 @@ std::vector<std::string> find_spools(const fs::path& folder) {
 
 BuiltSession build_session(const std::vector<std::string>& spools, const fs::path& path, bool force,
                            const SessionExtras& extras) {
+  const FileSizeSignalIgnored no_signal;
   BuiltSession built;
   built.path = path;
   trace::SessionWriter writer =
@@ -142,18 +144,25 @@ std::vector<LossRow> find_gaps(const std::vector<std::string>& spools, const Rec
 
 std::vector<std::string> describe_losses(const fs::path& path, std::size_t limit) {
   trace::Session session = trace::Session::open(path.string());
-  std::vector<std::string> lines;
-  std::size_t more = 0;
+  // One cause may have cost records of many kinds: it is told once.
+  std::vector<std::pair<std::string, std::string>> causes;  // with what it cost
   for (const LossRow& loss : session.rows<LossRow>("ORDER BY detail IS NULL, count DESC")) {
-    if (lines.size() >= limit) {
-      ++more;
-      continue;
-    }
-    const std::string count = loss.count ? fmt::format("{} ", *loss.count) : "";
-    lines.push_back(loss.detail ? *loss.detail
-                                : fmt::format("{}{} records: {}", count, loss.what, loss.reason));
+    const std::string cause = loss.detail.value_or(loss.reason);
+    auto place = std::find_if(causes.begin(), causes.end(), [&](const auto& c) { return c.first == cause; });
+    if (place == causes.end()) place = causes.insert(causes.end(), {cause, ""});
+    if (!loss.count && loss.detail) continue;
+    const std::string cost = loss.count ? fmt::format("{} {}", *loss.count, loss.what)
+                                        : fmt::format("{} (unknown number)", loss.what);
+    place->second += (place->second.empty() ? "" : ", ") + cost;
   }
-  if (more > 0) lines.push_back(fmt::format("{} more: tferry report quality {}", more, path.string()));
+  std::vector<std::string> lines;
+  for (const auto& [cause, cost] : causes) {
+    if (lines.size() == limit) {
+      lines.push_back(fmt::format("{} more: tferry report quality {}", causes.size() - limit, path.string()));
+      break;
+    }
+    lines.push_back(cost.empty() ? cause : fmt::format("{}: {}", cause, cost));
+  }
   return lines;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/session/spool_folder.hpp"
 
 #include "cli/failure.hpp"
+#include "cli/session/file_size_signal.hpp"
 
 #include <fmt/format.h>
 
@@ -26,6 +27,7 @@ SpoolFolder::SpoolFolder(fs::path path) : path_(std::move(path)) {
 }
 
 void SpoolFolder::take(const std::vector<std::string>& spools) const {
+  const FileSizeSignalIgnored no_signal;
   for (const std::string& spool : spools) {
     std::error_code error;
     fs::copy_file(spool, path_ / fs::path(spool).filename(), error);
