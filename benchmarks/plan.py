@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Measures the claims that begin with "plan.": the look-ahead plan against the bound and against other ways.
+
+    benchmarks/plan.py --bundle build/bundle --out "$OUT" --python python3 --time-limit 540
+    benchmarks/plan.py ... --append EARLIER/plan_raw.json          more alternations, in another session of the machine
+
+Jobs (--jobs): gpt2_fp32, GPT-2 124M, batch 8 x 1024; wide_bf16, 8 layers of width 4096. Factors (--factors): 1.33, 1.5
+and 2.0 times oversubscribed. For each job, in this order:
+    JOB.native            in memory, with the memory sampler beside it: losses, time, C
+    JOB.profile           `tferry profile`, then JOB.F.analyze: `tferry analyze --oversubscribe F` for each factor; budget,
+                          bound and prediction are read from the session before anything runs under the plan
+    JOB.checkpoint, JOB.save_on_cpu      what PyTorch offers, each at its own peak
+    JOB.F.bytes           the plan once more with the PCIe counters beside it
+    JOB.A.native, JOB.A.F.POLICY         alternation A (--alternations): every policy at every factor, the order of the
+                          policies turned by one from each alternation to the next
+Policies (--policies): plan, lms_early, pump, naive_um (emulated). A ballast holds all device memory but the budget, C
+and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What this tferry has no option for is skipped and said; --words POLICY=WORDS gives other words.
+
+A cell that fails is recorded and the script goes on. Files in --out: plan_raw.json (for tferry-bench record, and to be
+continued), plan_log.txt, and the analysed sessions JOB.F.tferry, so that the bound can be computed anew.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import cells, plan_results, recordings, wire_cost  # noqa: E402
+
+SLACK = 256 * cells.MIB
+JOBS = {
+    "gpt2_fp32": ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024",
+                  "--precision", "fp32"],
+    "wide_bf16": ["--layers", "8", "--width", "4096", "--heads", "32", "--batch", "8", "--context", "1024",
+                  "--precision", "bf16"],
+}
+FACTORS = ("1.33", "1.5", "2.0")
+# Words of `tferry run` by policy; SESSION stands for the analysed session.
+WORDS = {"plan": "--plan SESSION", "lms_early": "--policy lms-early", "pump": "--memory managed",
+         "naive_um": "--policy naive-um"}
+# More managed memory than the card has free can hang the GPU, so no ballast may stand beside these.
+MANAGED = ("pump", "naive_um")
+STEPS = {"plan": (4, 6), "lms_early": (3, 5), "pump": (3, 4), "naive_um": (1, 3)}  # warm-up, timed
+MOST_SECONDS = 120  # of one job
+
+
+class Plan:
+    def __init__(self, arguments, folder):
+        repository = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        self.arguments = arguments
+        self.folder = folder
+        self.programs = cells.Programs(arguments.bundle, repository, must_exist=not arguments.dry_run)
+        self.deadline = time.monotonic() + arguments.time_limit
+        self.raw = cells.Raw(os.path.join(arguments.out, "plan_raw.json"), "plan", repository)
+        self.log = os.path.join(arguments.out, "plan_log.txt")
+        self.sessions = recordings.Recordings(self.programs.find("tferry"))
+        self.words = dict(WORDS)
+        self.words.update(entry.split("=", 1) for entry in arguments.words)
+        self.run_help = "" if arguments.dry_run else self.sessions.ask("run", "--help")
+        self.facts = {}   # by job and factor: budget, bound, prediction ...
+        self.native = {}  # by job: C and losses
+        # Everything that claims are made of: series[job][factor][policy] is a list of runs, one an alternation.
+        self.raw.data["series"] = plan_results.earlier_series(arguments.append, self.raw.data)
+
+    def left(self):
+        return self.deadline - time.monotonic()
+
+    def chosen(self, option, all_of_them):
+        wanted = [word for word in getattr(self.arguments, option).split(",") if word]
+        return [one for one in all_of_them if not wanted or one in wanted]
+
+    def run(self):
+        jobs = self.chosen("jobs", JOBS)
+        for job in jobs:
+            self.attempt(f"{job}.prepare", lambda job=job: self.prepare(job))
+        for alternation in range(self.arguments.alternations):
+            for job in jobs:
+                self.attempt(f"{job}.{alternation}", lambda job=job: self.alternate(job, alternation))
+        self.raw.data["measurements"] = plan_results.measurements(self.raw.data["series"])
+        if not self.arguments.dry_run:
+            self.raw.write()
+
+    def attempt(self, name, phase):
+        try:
+            phase()
+        except Exception as error:  # noqa: BLE001: whatever it is, the other cells shall still run
+            print(f"{name}: {error!r}", flush=True)
+            if not self.arguments.dry_run:
+                self.raw.add({"cell": name, "error": repr(error)})
+
+    # Jobs
+
+    def gpt2(self, job, *options):
+        return [self.arguments.python, self.programs.find("gpt2.py"), *JOBS[job], *options]
+
+    def measure(self, name, command, room=None):
+        """One job with the memory sampler, and a ballast if `room` is given; None when it was not run."""
+        if self.arguments.dry_run:
+            print(f"{name}: {' '.join(command)}" + (f"   [ballast leaves {room}]" if room else ""))
+            return None
+        if self.left() < 30:
+            self.raw.add({"cell": name, "skipped": "no time left"})
+            return None
+        cell = {"cell": name, **cells.run_watched(self.programs, command, min(MOST_SECONDS, self.left() - 5),
+                                                  self.folder, name, cells.parse_gpt2, room)}
+        cell["run"] = cells.read_json(os.path.join(self.folder, name + ".run.json"))
+        cell["job_json"] = cells.read_json(os.path.join(self.folder, name + ".job.json"))
+        self.raw.add({key: value for key, value in cell.items() if key != "job_json"})
+        cells.append_log(self.log, cell)
+        print(f"{name}: rc {cell.get('rc')} {cell.get('error', '')} wall {cell.get('wall_s')} s, median step "
+              f"{cells.median_ms(cell)} ms, peak {cell.get('device_peak_bytes')}, {self.left():.0f} s left", flush=True)
+        return cell
+
+    def note(self, job, factor, policy, run):
+        """Puts a run into its series, and the raw file on disk."""
+        if run is None:
+            return
+        self.raw.data["series"].setdefault(job, {}).setdefault(factor, {}).setdefault(policy, []).append(run)
+        self.raw.write()
+
+    # Once for each job
+
+    def prepare(self, job):
+        self.native[job] = self.run_native(job, f"{job}.native")
+        session = os.path.join(self.folder, job + ".tferry")
+        self.tool(f"{job}.profile", ["profile", "--counters", "off", "-o", session, "--",
+                                     *self.gpt2(job, "--warmup", "2", "--steps", "6")])
+        for factor in self.chosen("factors", FACTORS):
+            self.attempt(f"{job}.{factor}.analyze", lambda factor=factor: self.analyze(job, factor, session))
+        for policy, memory in (("checkpoint", "checkpoint"), ("save_on_cpu", "save-on-cpu")):
+            if policy in self.chosen("policies", (*WORDS, "checkpoint", "save_on_cpu")):
+                self.run_alternative(job, policy, memory)
+        if "plan" in self.chosen("policies", WORDS) and not self.arguments.no_bytes:
+            self.attempt(f"{job}.bytes", lambda: self.count_bytes(job))
+
+    def run_native(self, job, name):
+        cell = self.measure(name, self.gpt2(job, "--warmup", "2", "--steps", "5", "--json",
+                                            os.path.join(self.folder, name + ".job.json")))
+        if cell is None or cell.get("rc") != 0:
+            return None
+        cell["torch_peak_reserved_bytes"] = (cell["job_json"] or {}).get("torch_peak_reserved_bytes", 0)
+        own_use = cells.own_use(cell, "torch_peak_reserved_bytes")
+        run = {**plan_results.run_of(cell), "own_use": own_use}
+        self.note(job, "in_memory", "native", run)
+        return run
+
+    def tool(self, name, words):
+        """A tferry command that is no measurement."""
+        command = [self.programs.find("tferry"), *words]
+        if self.arguments.dry_run:
+            print(f"{name}: {' '.join(command)}")
+            return None
+        cell = {"cell": name, **cells.run_job(command, min(MOST_SECONDS, max(self.left() - 5, 5)), self.folder, name)}
+        self.raw.add(cell)
+        cells.append_log(self.log, cell)
+        if cell["rc"] != 0:
+            raise RuntimeError(f"{name}: rc {cell['rc']}: {cell['stderr'].strip()[-300:]}")
+        return cell
+
+    def analyze(self, job, factor, session):
+        planned = self.planned_session(job, factor)
+        self.tool(f"{job}.{factor}.analyze", ["analyze", session, "--oversubscribe", factor, "-o", planned])
+        if self.arguments.dry_run:
+            return
+        bound = self.sessions.row(planned, "SELECT budget_bytes, bound_ns, in_memory_ns, coalesce(bytes_in, 0) AS "
+                                           "bytes_in, coalesce(bytes_out, 0) AS bytes_out, resource FROM bound "
+                                           "ORDER BY id DESC LIMIT 1")
+        plans = self.sessions.rows(planned, "SELECT predicted_ns, sha256 FROM plan ORDER BY id DESC LIMIT 1")
+        if not plans:
+            raise RuntimeError("tferry analyze stored no plan")
+        self.facts[job, factor] = {**{key: value for key, value in bound.items() if key != "known_by"},
+                                   "predicted_ns": plans[0]["predicted_ns"], "sha256": plans[0]["sha256"]}
+        self.raw.data.setdefault("facts", {}).setdefault(job, {})[factor] = self.facts[job, factor]
+        self.raw.write()
+        shutil.copyfile(planned, os.path.join(self.arguments.out, f"{job}.{factor}.tferry"))
+
+    def planned_session(self, job, factor):
+        return os.path.join(self.folder, f"{job}.{factor}.tferry")
+
+    def run_alternative(self, job, policy, memory):
+        name = f"{job}.{policy}"
+        report = os.path.join(self.folder, name + ".job.json")
+        cell = self.measure(name, self.gpt2(job, "--warmup", "2", "--steps", "4", "--memory", memory, "--json", report))
+        if cell and cell.get("rc") == 0:
+            self.note(job, "own_peak", policy, plan_results.run_of(cell))
+
+    # Alternations
+
+    def room(self, job, factor):
+        """Bytes that the ballast leaves free: budget, C and slack."""
+        native, facts = self.native.get(job), self.facts.get((job, factor))
+        if native is None or native["own_use"] is None or facts is None:
+            return None
+        return facts["budget_bytes"] + native["own_use"] + SLACK
+
+    def alternate(self, job, alternation):
+        native = self.run_native(job, f"{job}.{alternation}.native") if self.native.get(job) else None
+        for factor in self.chosen("factors", FACTORS):
+            policies = self.chosen("policies", WORDS)
+            turn = alternation % len(policies) if policies else 0
+            for policy in policies[turn:] + policies[:turn]:
+                self.run_policy(job, factor, policy, alternation, native)
+
+    def run_policy(self, job, factor, policy, alternation, native):
+        name = f"{job}.{alternation}.{factor}.{policy}"
+        missing = plan_results.missing_option(self.words[policy], self.run_help)
+        if missing and not self.arguments.dry_run:
+            self.raw.add({"cell": name, "skipped": f"this tferry run has no {missing}"})
+            return
+        room = self.room(job, factor)
+        if room is None and not self.arguments.dry_run:
+            self.raw.add({"cell": name, "skipped": "budget or C are unknown"})
+            return
+        cell = self.measure(name, self.ferried(job, factor, policy, name), None if policy in MANAGED else room)
+        if cell is None:
+            return
+        facts = self.facts[job, factor]
+        run = {**plan_results.run_of(cell), "alternation": alternation, **facts, "own_use": self.native[job]["own_use"],
+               "plan": cells.plan_counters(cell)}
+        if native is not None:
+            run["native_ns"] = native["step_ns"]
+            run["same_losses"] = plan_results.same_losses(cell, native)
+        self.note(job, factor, policy, run)
+
+    def ferried(self, job, factor, policy, name):
+        """The command of a job under `tferry run`."""
+        warmup, steps = STEPS[policy]
+        budget = self.facts.get((job, factor), {}).get("budget_bytes", "BUDGET")
+        words = shlex.split(self.words[policy].replace("SESSION", self.planned_session(job, factor)))
+        return [self.programs.find("tferry"), "run", "--json", os.path.join(self.folder, name + ".run.json"),
+                "--budget", str(budget), *words, "--",
+                *self.gpt2(job, "--warmup", str(warmup), "--steps", str(steps), "--json",
+                           os.path.join(self.folder, name + ".job.json"))]
+
+    # Bytes on the wire
+
+    def count_bytes(self, job):
+        """The plan at each factor with the PCIe counters of a `tferry profile` around `tferry run`."""
+        if plan_results.missing_option(self.words["plan"], self.run_help):
+            return
+        cost = self.calibrate()
+        for factor in self.chosen("factors", FACTORS):
+            if (job, factor) in self.facts or self.arguments.dry_run:
+                self.attempt(f"{job}.{factor}.bytes", lambda factor=factor: self.count_bytes_at(job, factor, cost))
+
+    def calibrate(self):
+        session = os.path.join(self.folder, "wire.tferry")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "wire.py")
+        if self.arguments.dry_run or not os.path.exists(session):
+            self.tool("wire", ["profile", "-o", session, "--", self.arguments.python, script])
+        if self.arguments.dry_run:
+            return None
+        return wire_cost.calibrate(wire_cost.copies_of(self.sessions, session),
+                                   wire_cost.window_reader(self.sessions, session))
+
+    def count_bytes_at(self, job, factor, cost):
+        name = f"{job}.{factor}.bytes"
+        session = os.path.join(self.folder, name + ".tferry")
+        # The inner command records nothing itself; only the sampler of the outer one is wanted.
+        plain = ["env", "-u", "CUDA_INJECTION64_PATH", "-u", "NVTX_INJECTION64_PATH"]
+        self.tool(name, ["profile", "--no-preload", "-o", session, "--", *plain, *self.ferried(job, factor, "plan", name)])
+        if self.arguments.dry_run:
+            return
+        ends = cells.read_json(os.path.join(self.folder, name + ".job.json"))["step_end_ns"]
+        warmup = STEPS["plan"][0]
+        window, steps = (ends[warmup - 1], ends[-1]), len(ends) - warmup
+        moved = wire_cost.payload(cost, window, wire_cost.window_reader(self.sessions, session))
+        facts = self.facts[job, factor]
+        self.note(job, factor, "bytes", {**facts, "bytes_in_per_step": moved[0] / steps,
+                                         "bytes_out_per_step": moved[1] / steps,
+                                         "forced": facts["bytes_in"] + facts["bytes_out"]})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bundle", required=True, help="folder with bin/tferry and its libraries")
+    parser.add_argument("--out", default=".", help="folder for the results")
+    parser.add_argument("--jobs", default="", help="comma-separated; all when empty")
+    parser.add_argument("--factors", default="", help="comma-separated; all when empty")
+    parser.add_argument("--policies", default="", help="comma-separated; all when empty")
+    parser.add_argument("--alternations", type=int, default=5)
+    parser.add_argument("--append", metavar="RAW", help="continue with the runs of an earlier plan_raw.json")
+    parser.add_argument("--words", action="append", default=[], metavar="POLICY=WORDS",
+                        help="other words of tferry run for a policy; SESSION stands for the analysed session")
+    parser.add_argument("--no-bytes", action="store_true", help="leave out the cells that count bytes on the wire")
+    parser.add_argument("--time-limit", type=float, default=540, help="seconds for everything")
+    parser.add_argument("--python", default="python3", help="the interpreter that has torch")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands and stop")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.out, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tferry-plan-") as folder:
+        Plan(arguments, folder).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Runs benchmarks/plan.py against stand-ins, and its results by themselves."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from lib import plan_results, wire_cost  # noqa: E402
+
+GPT2 = """
+import json, os, sys
+value = lambda name, other: sys.argv[sys.argv.index(name) + 1] if name in sys.argv else other
+policy = os.environ.get("FAKE_POLICY", value("--memory", "native"))
+ms = {"native": 100, "plan": 140, "lms-early": 200, "naive-um": 900, "checkpoint": 130, "save-on-cpu": 400}[policy]
+warmup, steps = int(value("--warmup", 2)), int(value("--steps", 10))
+for step in range(warmup + steps):
+    loss = float(9 - step + (1 if policy == os.environ.get("FAKE_WRONG") and step == 1 else 0))
+    print(f"step {step} loss {loss.hex()} (9.0) time_ms {ms}.000" + (" warmup" if step < warmup else ""))
+print("losses sha256 abc over 1 steps")
+if "--json" in sys.argv:
+    json.dump({"torch_peak_reserved_bytes": 5000, "step_end_ns": [100_000_000 * step for step in range(warmup + steps)]},
+              open(value("--json", ""), "w"))
+"""
+WIRE = ('{"h2d_gbps": 55, "d2h_gbps": 55, "duplex_gbps": 92, "bytes_in": 1, "bytes_out": 1}')
+HELPER = """#!/bin/sh
+echo "%s ready 1000"
+cat > /dev/null
+%s
+"""
+
+
+class Script(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.bundle = self.directory.name
+        with open(os.path.join(HERE, "testing", "fake_tferry.py"), encoding="utf-8") as file:
+            self.write("tferry", file.read().replace("#!/usr/bin/env python3", "#!" + sys.executable))
+        sampled = """echo '{"source":"stand-in","first_used_bytes":1000,"peak_used_bytes":8000}'"""
+        for name, text in (("gpt2.py", GPT2), ("tferry-ballast", HELPER % ("ballast", "")),
+                           ("tferry-memory-sampler", HELPER % ("sampler", sampled)),
+                           ("python", f"#!/bin/sh\ncase $1 in *wire.py) echo '{WIRE}';; "
+                                      f"*) exec {sys.executable} \"$@\";; esac\n")):
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = os.path.join(self.bundle, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+    def run_script(self, out, *options, **variables):
+        out = os.path.join(self.bundle, out)
+        subprocess.run([sys.executable, os.path.join(HERE, "plan.py"), "--bundle", self.bundle, "--out", out, "--python",
+                        os.path.join(self.bundle, "python"), "--jobs", "gpt2_fp32", "--factors", "1.5", "--alternations",
+                        "2", *options], check=True, capture_output=True, timeout=120, env={**os.environ, **variables})
+        with open(os.path.join(out, "plan_raw.json"), encoding="utf-8") as file:
+            raw = json.load(file)
+        self.assertEqual([cell for cell in raw["cells"] if cell.get("error")], [])
+        self.assertTrue(os.path.exists(os.path.join(out, "gpt2_fp32.1.5.tferry")))
+        return raw, {m["claim"].removesuffix("/gpt2_fp32/1.5"): m for m in raw["measurements"]}
+
+    def test_every_claim_of_a_case_has_its_samples(self):
+        raw, measured = self.run_script("out")
+        plan = measured["plan.vs_lms_early"]
+        self.assertEqual((plan["subject"]["samples_ns"], plan["baseline"]["samples_ns"]), ([140_000_000] * 2,
+                                                                                          [200_000_000] * 2))
+        self.assertEqual(plan["bound_ns"], 120_000_000)
+        self.assertEqual(measured["plan.vs_bound"]["baseline"]["samples_ns"], [120_000_000] * 2)
+        self.assertAlmostEqual(measured["plan.not_below_bound"]["subject"]["samples"][0], 140 / 120)
+        self.assertAlmostEqual(measured["plan.share_of_the_way"]["subject"]["samples"][0], 60 / 80)
+        self.assertAlmostEqual(measured["plan.prediction"]["subject"]["samples"][0], 140 / 130 - 1)
+        self.assertEqual(measured["plan.prediction"]["checks"]["sha256"], "abc")
+        self.assertEqual(measured["plan.vs_naive_um"]["kind"], "emulated")
+        self.assertEqual(measured["plan.vs_checkpoint"]["baseline"]["samples_ns"], [130_000_000] * 2)
+        self.assertEqual(measured["plan.same_results"]["subject"]["samples"], [1.0] * 6)
+        self.assertEqual(len(measured["plan.budget_kept"]["subject"]["samples"]), 4)
+        self.assertEqual(measured["plan.mappings_per_step"]["subject"]["samples"], [0.0, 0.0])
+        # 600 bytes in and 500 out each ms, steps of 100 ms, 100,000 bytes forced.
+        self.assertAlmostEqual(measured["plan.bytes_over_forced"]["subject"]["samples"][0], 1.1, places=3)
+        skipped = [cell for cell in raw["cells"] if "skipped" in cell]
+        self.assertEqual({cell["skipped"] for cell in skipped}, {"this tferry run has no --memory"})
+        self.assertNotIn("plan.pump_vs_naive_um", measured)
+
+    def test_managed_memory_stands_beside_no_ballast(self):
+        raw, _ = self.run_script("out", "--no-bytes")
+        room = {cell["cell"]: cell.get("ballast_leaves_bytes") for cell in raw["cells"]}
+        self.assertEqual(room["gpt2_fp32.0.1.5.plan"], 4000 + 2000 + 256 * 2**20)
+        self.assertIsNone(room["gpt2_fp32.0.1.5.naive_um"])
+
+    def test_an_earlier_session_is_continued(self):
+        self.run_script("first", "--no-bytes")
+        raw, measured = self.run_script("second", "--no-bytes", "--append",
+                                        os.path.join(self.bundle, "first", "plan_raw.json"))
+        self.assertEqual(len(measured["plan.vs_lms_early"]["subject"]["samples_ns"]), 4)
+        self.assertEqual(len(raw["continues"]), 1)
+
+    def test_another_loss_is_not_the_same_result(self):
+        _, measured = self.run_script("out", "--no-bytes", FAKE_WRONG="plan")
+        self.assertEqual(sorted(measured["plan.same_results"]["subject"]["samples"]), [0.0] * 2 + [1.0] * 4)
+
+    def test_other_words_for_a_policy(self):
+        raw, _ = self.run_script("out", "--no-bytes", "--policies", "pump", "--words", "pump=--policy naive-um")
+        command = next(c["command"] for c in raw["cells"] if c["cell"] == "gpt2_fp32.0.1.5.pump")
+        self.assertIn("naive-um", command)
+
+
+class Results(unittest.TestCase):
+    def test_runs_are_paired_by_alternation(self):
+        run = lambda alternation, ns: {"rc": 0, "alternation": alternation, "step_ns": ns}  # noqa: E731
+        found = plan_results.pairs([run(0, 1), run(1, 2), run(0, 3)], [run(1, 20), run(0, 10), run(0, 30)])
+        self.assertEqual([(a["step_ns"], b["step_ns"]) for a, b in found], [(1, 10), (2, 20), (3, 30)])
+
+    def test_losses_are_compared_over_the_steps_that_both_made(self):
+        native = {"losses": ["a", "b", "c"]}
+        self.assertTrue(plan_results.same_losses({"rc": 0, "losses": ["a", "b"]}, native))
+        self.assertFalse(plan_results.same_losses({"rc": 0, "losses": ["a", "x"]}, native))
+        self.assertFalse(plan_results.same_losses({"rc": 1, "losses": ["a"]}, native))
+        self.assertFalse(plan_results.same_losses({"rc": 0, "losses": []}, native))
+
+    def test_raw_files_of_another_gpu_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "raw.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"schema": "tferry.raw/1", "machine": {"gpu": "other"}, "series": {}}, file)
+            with self.assertRaisesRegex(SystemExit, "is of other"):
+                plan_results.earlier_series(path, {"schema": "tferry.raw/1", "machine": {"gpu": "mine"}})
+
+    def test_payload_is_what_the_wire_shows_less_headers_and_idle_traffic(self):
+        cost = {"in": [1.05, 0.06], "out": [0.01, 1.04], "idle_per_s": [10.0, 20.0]}
+        shown = {wire_cost.READ: 1.05 * 100 + 0.01 * 200 + 10, wire_cost.WRITE: 0.06 * 100 + 1.04 * 200 + 20}
+        moved = wire_cost.payload(cost, (0, 10**9), lambda counter, *_: (shown[counter], 1.0))
+        self.assertAlmostEqual(moved[0], 100)
+        self.assertAlmostEqual(moved[1], 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
