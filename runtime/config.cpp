@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace tferry::runtime {
 namespace {
@@ -81,6 +82,19 @@ bool parse_budgets(const char* text, std::vector<BudgetRule>& rules) {
   return true;
 }
 
+bool parse_policy(const char* text, Policy& policy) {
+  constexpr std::pair<std::string_view, Policy> kNames[] = {{"lms-early", Policy::kLmsEarly},
+                                                            {"on-demand", Policy::kOnDemand},
+                                                            {"lms", Policy::kLms},
+                                                            {"naive-um", Policy::kNaiveManaged}};
+  for (const auto& [name, value] : kNames) {
+    if (name != text) continue;
+    policy = value;
+    return true;
+  }
+  return false;
+}
+
 Config Config::from_environment() {
   Config config;
   config.off = flag(variables::kOff);
@@ -91,6 +105,17 @@ Config Config::from_environment() {
     if (!parse_budgets(text, config.budgets))
       config.error = std::string(variables::kBudget) + "=" + text + " is not a budget";
   }
+  config.allow_oversubscription = flag(variables::kAllowOversubscription);
+  if (const char* text = std::getenv(variables::kMemory)) {
+    config.managed = std::string_view(text) == "managed";
+    if (!config.managed && std::string_view(text) != "explicit")
+      config.error = std::string(variables::kMemory) + "=" + text + " is neither explicit nor managed";
+  }
+  if (const char* text = std::getenv(variables::kPolicy)) {
+    if (!parse_policy(text, config.policy))
+      config.error = std::string(variables::kPolicy) + "=" + text + " is not a policy";
+  }
+  if (config.policy == Policy::kNaiveManaged) config.managed = true;
   config.host_budget = size_variable(variables::kHostBudget, 0, config.error);
   config.reserve = size_variable(variables::kReserve, 0, config.error);
   config.chunk_size = size_variable(variables::kChunkSize, 0, config.error);

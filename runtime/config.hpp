@@ -16,11 +16,24 @@ struct BudgetRule {
   double value = 0;  ///< bytes, or per cent of the card
 };
 
+/// What leaves GPU memory when, without a plan.
+enum class Policy {
+  kLmsEarly,     ///< "lms-early": least recently used, ahead of need; the default
+  kOnDemand,     ///< "on-demand": least recently used, when room is needed
+  kLms,          ///< "lms": right after the use after which it left in an earlier iteration
+  kNaiveManaged  ///< "naive-um": managed memory without prefetch, in a card of the budget's size; emulated
+};
+/// The policy of that name. False for others.
+bool parse_policy(const char* text, Policy& policy);
+
 /// The runtime's settings, read once from the environment (trace/job_environment.hpp).
 struct Config {
   bool off = false;
   bool verify = false;
   bool record = false;
+  bool managed = false;                 ///< managed memory with prefetch at launch, instead of our own copies
+  bool allow_oversubscription = false;  ///< of managed memory
+  Policy policy = Policy::kLmsEarly;
   int log_level = 1;
   std::string run_directory;  ///< empty: no status files
   std::vector<BudgetRule> budgets;

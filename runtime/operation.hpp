@@ -5,9 +5,12 @@
 #include "runtime/recorder.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace tferry::runtime {
+
+struct ManagedAllocation;
 
 /// What one call of the program (a launch, a copy, a memset) names and what was done for it. One lives per
 /// thread and is used again, so that a launch allocates nothing.
@@ -17,10 +20,11 @@ struct Operation {
   bool is_launch = false;
   std::uint64_t signature = 0;  ///< trace::OperationSignature; 0: nothing that repeats, and not recorded
   std::vector<Block*> blocks;   ///< named, each once, pinned between acquire and release
-  bool impossible = false;      ///< it reaches memory unseen, and not all of that can be on the device
-  bool waited = false;          ///< a fetch or a wait was submitted for it
-  std::int64_t fetched = 0;     ///< bytes
-  std::int64_t parked = 0;      ///< bytes sent out to make room
+  std::vector<std::shared_ptr<ManagedAllocation>> managed;  ///< the same in managed mode
+  bool impossible = false;   ///< it reaches memory unseen, and not all of that can be on the device
+  bool waited = false;       ///< a fetch or a wait was submitted for it
+  std::int64_t fetched = 0;  ///< bytes
+  std::int64_t parked = 0;   ///< bytes sent out to make room
 
   bool recording = false;  ///< `details` is wanted
   OperationDetails details;
@@ -28,9 +32,16 @@ struct Operation {
   void reset() {
     if (recording) details.reset();
     blocks.clear();
+    managed.clear();
     capturing = is_launch = waited = impossible = false;
     signature = 0;
     fetched = parked = 0;
+  }
+  void add(const std::shared_ptr<ManagedAllocation>& allocation) {
+    for (const auto& known : managed) {
+      if (known == allocation) return;
+    }
+    managed.push_back(allocation);
   }
   void add(Block* block) {
     for (Block* known : blocks) {

@@ -112,10 +112,18 @@ DeviceMemory* Runtime::current_device(bool create) {
 CUresult Runtime::allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
+  const bool capturing = g_capturing.load(std::memory_order_relaxed) > 0;
+  if (config_.managed) {
+    ManagedMemory* memory = current_managed(true);
+    if (memory == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+    const CUresult result = memory->allocate(bytes, stream_ordered, address);
+    if (result == CUDA_SUCCESS && capturing) memory->hold(*address);
+    return result;
+  }
   DeviceMemory* memory = current_device(true);
   if (memory == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = memory->allocate(bytes, stream_ordered, address);
-  if (result == CUDA_SUCCESS && g_capturing.load(std::memory_order_relaxed) > 0) {
+  if (result == CUDA_SUCCESS && capturing) {
     memory->keep_resident_address(*address, trace::ResidentReason::kCaptured);
   }
   return result;
@@ -123,10 +131,12 @@ CUresult Runtime::allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* 
 
 std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* stream, bool per_thread) {
   const std::unique_lock lock(mutex_);
-  if (!space_.contains(address)) return std::nullopt;
+  ManagedMemory* managed = managed_at(address);
+  if (managed == nullptr && !space_.contains(address)) return std::nullopt;
   const RelaxedCapture relaxed(driver_);
-  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
-  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  DeviceMemory* memory =
+      managed == nullptr ? devices_[static_cast<std::size_t>(space_.device_of(address))].get() : nullptr;
+  if (managed == nullptr && memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Moments after;
   if (stream != nullptr && is_capturing(*stream, per_thread) == CaptureState::kNo) {
     // Counted as an operation, so that it comes after the events that the stream waits for by now.
@@ -134,9 +144,12 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* strea
   } else {
     streams_.add_tails(after);
   }
-  if (g_capturing.load(std::memory_order_relaxed) > 0) {
-    memory->keep_resident_address(address, trace::ResidentReason::kCaptured);
+  const bool capturing = g_capturing.load(std::memory_order_relaxed) > 0;
+  if (managed != nullptr) {
+    if (capturing) managed->hold(address);
+    return managed->free(address, after) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
+  if (capturing) memory->keep_resident_address(address, trace::ResidentReason::kCaptured);
   return memory->free(address, after) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -157,7 +170,48 @@ void Runtime::note_access(Operation& operation, CUdeviceptr address, trace::Acce
   operation.details.accesses.push_back(entry);
 }
 
+ManagedMemory* Runtime::current_managed(bool create) {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  if (driver_.cuCtxGetDevice(&device) != CUDA_SUCCESS || driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
+      device < 0 || device >= trace::kMaxDevices)
+    return nullptr;
+  const auto index = static_cast<std::size_t>(device);
+  if (managed_[index] || refused_[index] || !create) return managed_[index].get();
+  auto memory =
+      std::make_unique<ManagedMemory>(ManagedMemory::Environment{driver_, config_, status_, streams_},
+                                      static_cast<int>(device), device, context);
+  std::string error = "the driver does not answer";
+  if (!memory->open(error)) {
+    refused_[index] = true;
+    status_.say(0, "GPU %d: %s; its memory is left to the driver", device, error.c_str());
+    return nullptr;
+  }
+  managed_[index] = std::move(memory);
+  status_.reach(trace::JobStage::kManaging);
+  return managed_[index].get();
+}
+
+ManagedMemory* Runtime::managed_at(CUdeviceptr address) const {
+  for (const auto& memory : managed_) {
+    if (memory && memory->contains(address)) return memory.get();
+  }
+  return nullptr;
+}
+
+void Runtime::name_managed(Operation& operation, CUdeviceptr address) {
+  ManagedMemory* memory = managed_at(address);
+  if (memory == nullptr) return;
+  if (operation.capturing) memory->hold(address);
+  if (const auto allocation = memory->find(address)) operation.add(allocation);
+}
+
 CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lock) {
+  for (auto& memory : managed_) {
+    // What a capture names is moved by faults when the graph runs.
+    if (memory && !operation.capturing && !operation.managed.empty())
+      operation.waited |= memory->acquire(operation.stream, operation.managed);
+  }
   auto& blocks = operation.blocks;
   for (Block* block : blocks) ++block->named;
   if (operation.impossible) {
@@ -207,6 +261,7 @@ void Runtime::end(Operation& operation, bool submitted) {
   Moment moment{};
   if (submitted && !operation.capturing) moment = stamp(operation.stream);
   const Moment* stamp = submitted && !operation.capturing ? &moment : nullptr;
+  if (stamp != nullptr) ManagedMemory::release(operation.managed, moment);
   auto& blocks = operation.blocks;
   for (std::size_t done = 0; done < blocks.size();) {
     std::size_t end = done;
@@ -298,6 +353,7 @@ bool Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
 
 std::optional<AllocationView> Runtime::view(CUdeviceptr address) {
   const std::unique_lock lock(mutex_);
+  if (const ManagedMemory* memory = managed_at(address)) return memory->view(address);
   if (!space_.contains(address)) return std::nullopt;
   const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
   return memory ? memory->view(address) : std::nullopt;
@@ -423,6 +479,9 @@ void Runtime::maybe_release_captured() {
   for (auto& memory : devices_) {
     if (memory) memory->release_captured();
   }
+  for (auto& memory : managed_) {
+    if (memory) memory->release_held();
+  }
 }
 
 void Runtime::graph_launch_waits(Operation& operation) {
@@ -461,6 +520,10 @@ void Runtime::context_ended(CUcontext context) {
     if (memory && memory->context() == context) memory.reset();
     any = any || memory;
   }
+  for (auto& memory : managed_) {
+    if (memory && memory->context() == context) memory.reset();
+    any = any || memory;
+  }
   if (pushed) driver_.cuCtxPopCurrent_v2(&none);
   if (any) return;
   graphs_.clear();
@@ -473,8 +536,9 @@ void Runtime::device_reset(CUdevice device) {
     const std::unique_lock lock(mutex_);
     if (device < 0 || device >= trace::kMaxDevices) return;
     refused_[static_cast<std::size_t>(device)] = false;
-    if (!devices_[static_cast<std::size_t>(device)]) return;
-    context = devices_[static_cast<std::size_t>(device)]->context();
+    const auto index = static_cast<std::size_t>(device);
+    if (!devices_[index] && !managed_[index]) return;
+    context = devices_[index] ? devices_[index]->context() : managed_[index]->context();
   }
   context_ended(context);
 }
@@ -492,6 +556,7 @@ bool Runtime::relieve() {
 
 std::size_t Runtime::idle_bytes() {
   const std::unique_lock lock(mutex_);
+  if (const ManagedMemory* memory = current_managed(false)) return memory->idle_bytes();
   const DeviceMemory* memory = current_device(false);
   return memory != nullptr ? memory->idle_bytes() : 0;
 }

@@ -6,6 +6,7 @@
 #include "runtime/capture_guard.hpp"
 #include "runtime/config.hpp"
 #include "runtime/device_memory.hpp"
+#include "runtime/managed_memory.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
@@ -52,6 +53,7 @@ class Runtime {
   /// Adds the block behind an address, if it is one of ours that needs gating.
   void name(Operation& operation, CUdeviceptr address, trace::AccessKind kind = trace::AccessKind::kMayTouch,
             std::int64_t bytes = 0) {
+    if (config_.managed) return name_managed(operation, address);
     if (!space_.contains(address)) return;
     if (Block* block = gated(address)) {
       operation.add(block);
@@ -114,6 +116,9 @@ class Runtime {
   Runtime(const cuda::Driver& driver, const Config& config, StatusPage& status);
 
   DeviceMemory* current_device(bool create);
+  ManagedMemory* current_managed(bool create);
+  ManagedMemory* managed_at(CUdeviceptr address) const;
+  void name_managed(Operation& operation, CUdeviceptr address);
   Block* gated(CUdeviceptr address) const {
     const int device = space_.device_of(address);
     const auto& memory = devices_[static_cast<std::size_t>(device)];
@@ -138,6 +143,7 @@ class Runtime {
   std::unique_ptr<Recorder> recorder_;
   AddressSpace space_;
   std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
+  std::array<std::unique_ptr<ManagedMemory>, trace::kMaxDevices> managed_;
   std::array<bool, trace::kMaxDevices> refused_{};
   std::array<std::int64_t, trace::kMaxDevices>
       logged_out_{};  ///< bytes out when the last operation was logged

@@ -9,8 +9,12 @@ inline constexpr const char* kRunDirectory =
     "TFERRY_RUN_DIR";                                    ///< private directory for status and operation files
 inline constexpr const char* kBudget = "TFERRY_BUDGET";  ///< auto | BYTES | P% | unlimited | 0:BYTES,1:BYTES
 inline constexpr const char* kHostBudget =
-    "TFERRY_HOST_BUDGET";                            ///< BYTES; unset: what the control group allows
-inline constexpr const char* kPlan = "TFERRY_PLAN";  ///< path of the flat plan to follow (flat_plan.hpp)
+    "TFERRY_HOST_BUDGET";                                ///< BYTES; unset: what the control group allows
+inline constexpr const char* kPlan = "TFERRY_PLAN";      ///< path of the flat plan to follow (flat_plan.hpp)
+inline constexpr const char* kMemory = "TFERRY_MEMORY";  ///< explicit (default) | managed
+inline constexpr const char* kPolicy = "TFERRY_POLICY";  ///< what leaves when; see runtime/config.hpp
+inline constexpr const char* kAllowOversubscription =
+    "TFERRY_ALLOW_OVERSUBSCRIPTION";                       ///< 1: more managed memory than the card has free
 inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card
 inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
 inline constexpr const char* kRecord =

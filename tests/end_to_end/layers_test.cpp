@@ -107,6 +107,50 @@ TEST_F(Layers, ACardThatIsTooSmallIsNoObstacle) {
   EXPECT_EQ(run_job(kLayers, alone()).answer(), ferried.answer());
 }
 
+TEST_F(Layers, ManagedMemoryMovesNothingWhileItFits) {
+  const Ended native = run_job(kLayers, alone());
+  const Ended managed = run_job(kLayers, ferried("auto", {{"TFERRY_MEMORY", "managed"}}));
+  EXPECT_EQ(0, managed.code) << managed.err;
+  EXPECT_EQ(native.answer(), managed.answer());
+  const auto page = status();
+  EXPECT_LT(0, device(*page).fetches) << "memory is made on the device before the kernel";
+  EXPECT_EQ(0, device(*page).bytes_in);
+  EXPECT_EQ(0, device(*page).bytes_out);
+  EXPECT_LE(60 * kMiB, static_cast<std::size_t>(device(*page).resident_peak));
+}
+
+TEST_F(Layers, ManagedMemoryKeepsToItsBudgetByMovingOutWhatWasUsedLongestAgo) {
+  const Ended native = run_job(kLayers, alone());
+  for (const std::string policy : {"lms-early", "naive-um"}) {
+    SCOPED_TRACE(policy);
+    TearDown();
+    SetUp();
+    const Ended managed = run_job(
+        kLayers, ferried(std::to_string(32 * kMiB),
+                         {{"TFERRY_MEMORY", "managed"}, {"TFERRY_POLICY", policy}, {"SWD_JITTER", "5"}}));
+    EXPECT_EQ(0, managed.code) << managed.err;
+    EXPECT_EQ(native.answer(), managed.answer());
+    const auto page = status();
+    EXPECT_LE(device(*page).resident_peak, device(*page).budget);
+    EXPECT_LT(0, device(*page).bytes_in);
+    EXPECT_LT(0, device(*page).bytes_out);
+    EXPECT_EQ(0, device(*page).mappings);
+  }
+}
+
+/// FACTS.md: more managed memory than the card has free can hang the GPU.
+TEST_F(Layers, ManagedMemoryIsRefusedBeyondWhatTheCardHasFree) {
+  const Variables small = {{"SWD_DEVICE_MEMORY", std::to_string(48 * kMiB)}, {"TFERRY_MEMORY", "managed"}};
+  const Ended refused = run_job(kLayers, ferried("auto", small));
+  EXPECT_NE(0, refused.code);
+  EXPECT_NE(std::string::npos, refused.err.find("--allow-oversubscription")) << refused.err;
+  auto allowed = small;
+  allowed["TFERRY_ALLOW_OVERSUBSCRIPTION"] = "1";
+  TearDown();
+  SetUp();
+  EXPECT_EQ(0, run_job(kLayers, ferried("auto", allowed)).code);
+}
+
 TEST_F(Layers, AuditFindsNothingWrong) {
   const Ended ferried = run_job(kLayers, this->ferried(std::to_string(32 * kMiB), {{"TFERRY_VERIFY", "1"}}));
   EXPECT_EQ(0, ferried.code) << ferried.err;
