@@ -17,8 +17,9 @@ import sys
 
 LIMIT_BYTES = 40 << 20
 GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
-# The collector is loaded by the driver into jobs that bring CUPTI themselves.
-ALSO_NEEDED = {"libtferry_collector.so": re.compile(r"libcupti\.so\.\d+")}
+# CUPTI comes with the job's toolkit or its PyTorch; `tferry profile` finds it and points both at it.
+CUPTI = re.compile(r"libcupti\.so\.\d+")
+ALSO_NEEDED = {"libtferry_collector.so": CUPTI, "tferry-sampler": CUPTI}
 PROGRAMS = ["tferry", "tferry-sample-layers-cuda", "tferry-ballast", "tferry-memory-sampler", "tferry-sampler"]
 LIBRARIES = ["libtferry_runtime.so", "libtferry_collector.so"]
 TREES = [("samples/python", "samples/python"), ("benchmarks", "benchmarks")]
