@@ -41,6 +41,7 @@ struct Config {
   std::size_t reserve = 0;       ///< bytes that an automatic budget leaves free; 0: the default
   std::size_t chunk_size = 0;    ///< 0: chosen by the budget
   std::size_t movable_size = 0;  ///< 0: the default
+  std::size_t spool_limit = 0;   ///< bytes at which the recording stops; 0: none
   std::string error;             ///< what could not be understood; empty: nothing
 
   static Config from_environment();

@@ -20,7 +20,7 @@ class ConfigTest : public ::testing::Test {
   static void clear() {
     for (const char* name : {variables::kRunDirectory, variables::kBudget, variables::kHostBudget,
                              variables::kReserve, variables::kVerify, variables::kOff, variables::kChunkSize,
-                             variables::kMovableSize, variables::kLog}) {
+                             variables::kMovableSize, variables::kLog, variables::kSpoolLimit}) {
       unsetenv(name);
     }
   }

@@ -27,9 +27,11 @@ std::int32_t number_from(std::initializer_list<const char*> variables) {
 
 }  // namespace
 
-std::unique_ptr<Recorder> Recorder::open(const std::string& directory, std::string& error) {
+std::unique_ptr<Recorder> Recorder::open(const std::string& directory, std::size_t size_limit,
+                                         std::string& error) {
   trace::SpoolOptions options;
   options.source = trace::SpoolSource::kRuntime;
+  options.size_limit = static_cast<std::int64_t>(size_limit);
   auto spool = trace::SpoolWriter::open_in(directory, options, &error);
   if (!spool) return nullptr;
   std::unique_ptr<Recorder> recorder(new Recorder(std::move(spool)));

@@ -45,7 +45,9 @@ struct OperationDetails {
 class Recorder {
  public:
   /// Null, with a reason, when the spool cannot be opened: the job goes on unrecorded.
-  static std::unique_ptr<Recorder> open(const std::string& directory, std::string& error);
+  /// `size_limit` bytes is the most that the spool takes, 0: no limit.
+  static std::unique_ptr<Recorder> open(const std::string& directory, std::size_t size_limit,
+                                        std::string& error);
 
   /// Writes everything and ends; what comes later is not recorded. Once, from any thread.
   void close() { spool_->close(); }

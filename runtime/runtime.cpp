@@ -81,7 +81,7 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
     : driver_(driver), config_(config), status_(status), streams_(driver) {
   if (!config_.record) return;
   std::string error;
-  recorder_ = Recorder::open(config_.run_directory, error);
+  recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, error);
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
 }
 

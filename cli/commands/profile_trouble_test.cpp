@@ -41,6 +41,15 @@ TEST_F(ProfileTroubleTest, ADiskThatFillsWhileRecordingEndsTheRecordingOnly) {
   EXPECT_TRUE(fs::is_empty(places_));
 }
 
+TEST_F(ProfileTroubleTest, ASpoolLimitEndsTheRecordingAndSaysSo) {
+  const Ended ended = sh(
+      "$T profile --counters off --spool-limit 400000 -o a.tferry $S --buffers 12 --mib 4 --iterations 120");
+  EXPECT_EQ(ended.exit_code(), 0) << ended.err;
+  EXPECT_TRUE(ended.told("its size limit was reached")) << ended.err;
+  EXPECT_GT(count("a.tferry", "loss WHERE reason = 'size_limit' AND what = 'kernel_launch' AND count > 0"),
+            0);
+}
+
 TEST_F(ProfileTroubleTest, ADiskThatIsFullBeforeTheSessionIsWrittenCostsNothing) {
   const Ended ended = sh(std::string(kFullDisk) +
                          "FULL_DISK_NAME=.building. FULL_DISK_BYTES=100000 "
