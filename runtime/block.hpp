@@ -19,6 +19,7 @@ struct Piece {
     kParked     ///< in host slot `slot`; `chunk` is only mapped here, and may be another's by now
   };
   ChunkId chunk = kNoChunk;  ///< mapped at this piece's address; kNoChunk: nothing is
+  ChunkId home = kNoChunk;   ///< which the plan in place has for it; kNoChunk: none
   SlotId slot = kNoSlot;
   Place place = Place::kNowhere;
 };
@@ -31,13 +32,15 @@ struct Block {
   std::vector<Piece> pieces;
 
   bool live = false;
-  bool stream_ordered = false;  ///< by cuMemAllocAsync
-  bool arena = false;           ///< holds small allocations; always resident
-  std::size_t requested = 0;    ///< bytes the program asked for
-  std::uint64_t buffer_id = 0;  ///< of the allocation, never used again
-  std::uint32_t pins = 0;       ///< operations being submitted that name it
-  std::uint32_t named = 0;      ///< operations under way that hold a pointer to it: it is not destroyed
-  std::uint32_t parked = 0;     ///< pieces in host memory
+  bool stream_ordered = false;    ///< by cuMemAllocAsync
+  bool arena = false;             ///< holds small allocations; always resident
+  bool planned = false;           ///< the plan in place has it: while free, it is in no list
+  std::uint32_t plan_tensor = 0;  ///< of that plan
+  std::size_t requested = 0;      ///< bytes the program asked for
+  std::uint64_t buffer_id = 0;    ///< of the allocation, never used again
+  std::uint32_t pins = 0;         ///< operations being submitted that name it
+  std::uint32_t named = 0;        ///< operations under way that hold a pointer to it: it is not destroyed
+  std::uint32_t parked = 0;       ///< pieces in host memory
   trace::ResidentReason resident_reason = trace::ResidentReason::kCount;  ///< kCount: movable
   std::uint64_t last_use = 0;       ///< tick of the last operation that named it
   std::uint32_t capture_group = 0;  ///< captures that know it; 0: none

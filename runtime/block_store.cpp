@@ -40,7 +40,7 @@ Block* BlockStore::make(std::span<const ChunkId> chunks) {
   bool mapped = true;
   for (std::size_t i = 0; i < chunks.size() && mapped; ++i) {
     mapped = pool_.map(address + i * pool_.chunk_size(), chunks[i]);
-    if (mapped) block->pieces.push_back({chunks[i], kNoSlot, Piece::Place::kNowhere});
+    if (mapped) block->pieces.push_back({chunks[i], kNoChunk, kNoSlot, Piece::Place::kNowhere});
   }
   if (mapped) mapped = pool_.allow(address, size);
   mappings_ += static_cast<std::int64_t>(block->pieces.size());

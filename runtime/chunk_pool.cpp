@@ -46,8 +46,9 @@ std::size_t ChunkPool::grow(std::size_t count) {
     chunk.exists = true;
     chunk.claims = 0;
     chunk.free_after.clear();
+    chunk.planned = false;
     ++existing_;
-    ++free_count_;
+    count_free(chunk, 1);
     ++made;
   }
   return made;
@@ -60,30 +61,44 @@ void ChunkPool::destroy(ChunkId id) {
   chunk.exists = false;
   chunk.handle = 0;
   --existing_;
-  --free_count_;
+  count_free(chunk, -1);
+  chunk.planned = false;
 }
 
 void ChunkPool::set_owner(ChunkId id, Block* owner, std::uint32_t piece) {
   Chunk& chunk = chunks_[id];
-  if (chunk.owner == nullptr) --free_count_;
+  if (chunk.owner == nullptr) count_free(chunk, -1);
   chunk.owner = owner;
   chunk.piece = piece;
 }
 
 void ChunkPool::clear_owner(ChunkId id) {
   Chunk& chunk = chunks_[id];
-  if (chunk.owner != nullptr) ++free_count_;
+  if (chunk.owner != nullptr) count_free(chunk, 1);
   chunk.owner = nullptr;
+}
+
+void ChunkPool::set_planned(ChunkId id, bool planned) {
+  Chunk& chunk = chunks_[id];
+  if (chunk.owner == nullptr) count_free(chunk, -1);
+  chunk.planned = planned;
+  if (chunk.owner == nullptr) count_free(chunk, 1);
+}
+
+void ChunkPool::count_free(const Chunk& chunk, int change) {
+  free_count_ += static_cast<std::size_t>(change);
+  if (chunk.planned) planned_free_count_ += static_cast<std::size_t>(change);
 }
 
 std::vector<ChunkId> ChunkPool::pick_free(std::size_t count, bool rotate) {
   std::vector<ChunkId> picked;
   picked.reserve(count);
-  for (const bool claimed : {false, true}) {
+  for (const unsigned last_resort : {0U, 1U, 2U, 3U}) {
     for (ChunkId step = 0; step < end() && picked.size() < count; ++step) {
       const ChunkId id = rotate ? (next_ + step) % end() : step;
       const Chunk& chunk = chunks_[id];
-      if (chunk.exists && chunk.owner == nullptr && (chunk.claims > 0) == claimed) picked.push_back(id);
+      const unsigned wanted = (chunk.planned ? 2U : 0U) + (chunk.claims > 0 ? 1U : 0U);
+      if (chunk.exists && chunk.owner == nullptr && wanted == last_resort) picked.push_back(id);
     }
   }
   if (!picked.empty()) next_ = (picked.back() + 1) % end();

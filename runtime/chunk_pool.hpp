@@ -20,6 +20,7 @@ struct Chunk {
   Block* owner = nullptr;    ///< whose contents are in it; null: free
   std::uint32_t piece = 0;   ///< which piece of the owner
   std::uint32_t claims = 0;  ///< parked pieces whose address is mapped here: a fetch would want it back
+  bool planned = false;      ///< a plan in place has uses for it: others take it last
   Moments free_after;        ///< what must have passed before other contents may be written
   bool exists = false;
 };
@@ -51,14 +52,17 @@ class ChunkPool {
   std::size_t limit() const { return limit_; }
   void set_limit(std::size_t chunks) { limit_ = chunks; }
   std::size_t free_count() const { return free_count_; }
+  /// Free chunks that no plan in place has uses for.
+  std::size_t unplanned_free_count() const { return free_count_ - planned_free_count_; }
   ChunkId end() const { return static_cast<ChunkId>(chunks_.size()); }
 
   void set_owner(ChunkId id, Block* owner, std::uint32_t piece);
   void clear_owner(ChunkId id);
+  void set_planned(ChunkId id, bool planned);
 
-  /// `count` free chunks in rising order, those without claims first; fewer when fewer are free. The lowest,
-  /// or going on where the last search ended (`rotate`), which keeps the chunks of what is allocated together
-  /// together.
+  /// `count` free chunks in rising order, unplanned ones and those without claims first; fewer when fewer are
+  /// free. The lowest, or going on where the last search ended (`rotate`), which keeps the chunks of what is
+  /// allocated together together.
   std::vector<ChunkId> pick_free(std::size_t count, bool rotate);
   /// How many free chunks no parked piece wants back.
   std::size_t unclaimed_free() const;
@@ -71,6 +75,8 @@ class ChunkPool {
   bool allow(CUdeviceptr address, std::size_t size);
 
  private:
+  void count_free(const Chunk& chunk, int change);
+
   const cuda::Driver& driver_;
   CUdevice device_;
   std::size_t chunk_size_;
@@ -81,6 +87,7 @@ class ChunkPool {
   std::vector<CUmemAccessDesc> access_;
   std::size_t existing_ = 0;
   std::size_t free_count_ = 0;
+  std::size_t planned_free_count_ = 0;
   ChunkId next_ = 0;
 };
 

@@ -101,6 +101,7 @@ Config Config::from_environment() {
   config.verify = flag(variables::kVerify);
   config.record = flag(variables::kRecord);
   if (const char* directory = std::getenv(variables::kRunDirectory)) config.run_directory = directory;
+  if (const char* file = std::getenv(variables::kPlan)) config.plan = file;
   if (const char* text = std::getenv(variables::kBudget)) {
     if (!parse_budgets(text, config.budgets))
       config.error = std::string(variables::kBudget) + "=" + text + " is not a budget";

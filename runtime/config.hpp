@@ -36,6 +36,7 @@ struct Config {
   Policy policy = Policy::kLmsEarly;
   int log_level = 1;
   std::string run_directory;  ///< empty: no status files
+  std::string plan;           ///< file of the plan to follow; empty: none
   std::vector<BudgetRule> budgets;
   std::size_t host_budget = 0;   ///< bytes; 0: what the control group allows
   std::size_t reserve = 0;       ///< bytes that an automatic budget leaves free; 0: the default

@@ -27,6 +27,7 @@ DeviceMemory::DeviceMemory(Environment environment, int ordinal, CUdevice device
       counters_(environment.status.device(ordinal)),
       streams_(environment.streams),
       recorder_(environment.recorder),
+      plans_(environment.plans),
       ordinal_(ordinal),
       device_(device),
       context_(context) {}
@@ -77,9 +78,14 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
       CUDA_SUCCESS) {
     return false;
   }
-  const trace::MemoryRules rules = trace::MemoryRules::with_chunk(
-      std::max(granularity,
-               config_.chunk_size != 0 ? config_.chunk_size : trace::MemoryRules::for_budget(budget).chunk));
+  std::string plan_error;
+  const auto plan = plans_ != nullptr ? plans_->first(plan_error) : nullptr;
+  if (!plan_error.empty())
+    status_.say(0, "GPU %d: %s. The job runs on without it.", ordinal_, plan_error.c_str());
+  const std::size_t wanted = plan != nullptr           ? plan->plan().chunk_bytes
+                             : config_.chunk_size != 0 ? config_.chunk_size
+                                                       : trace::MemoryRules::for_budget(budget).chunk;
+  const trace::MemoryRules rules = trace::MemoryRules::with_chunk(std::max(granularity, wanted));
   const std::size_t chunk = rules.chunk;
   const std::size_t most = std::max(budget, card_total) / chunk + 1;
   if (!space.reserved() && !space.reserve(driver_, devices, chunk)) return false;
@@ -130,6 +136,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                            });
                          }},
       chunk);
+  if (plan != nullptr) take_plan(plan);
   scan_ = std::make_unique<PointerScan>(driver_);
   if (config_.verify) {
     audit_ = std::make_unique<Audit>(driver_, *pool_, status_, counters_);
@@ -185,7 +192,9 @@ CUresult DeviceMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevice
   // in bytes first: a size near 2^64 would round up to nothing.
   const bool possible = bytes <= pool_->limit() * chunk_size();
   const std::size_t pieces = possible ? (bytes + chunk_size() - 1) / chunk_size() : 0;
-  Block* block = possible && promise_host_memory(pieces) ? find_place(pieces) : nullptr;
+  const bool promised = possible && promise_host_memory(pieces);
+  Block* block = promised ? planned_place(bytes) : nullptr;
+  if (block == nullptr && promised) block = find_place(pieces);
   if (block == nullptr) {
     count(counters_.out_of_memory);
     if (may_evict_) {
@@ -204,6 +213,7 @@ CUresult DeviceMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevice
   block->buffer_id = next_buffer_id_++;
   account(static_cast<std::int64_t>(pieces * chunk_size()));
   *address = block->address;
+  plan_allocated(*block);
   if (recorder_ != nullptr) {
     const std::size_t size = pieces * chunk_size();
     recorder_->allocation(block->buffer_id, block->address, bytes, size, ordinal_, stream_ordered,
@@ -255,6 +265,7 @@ void DeviceMemory::activate(Block& block) {
 /// a block that is mapped already comes first, even where its chunks hold old contents, or are ones that
 /// parked pieces would want back.
 Block* DeviceMemory::find_place(std::size_t pieces) {
+  if (planned()) return unplanned_place(pieces);
   if (Block* block = clean_block(pieces, false)) return block;
   if (swapping_) {
     if (Block* block = clean_block(pieces, true)) return block;
@@ -309,11 +320,11 @@ Block* DeviceMemory::clean_block(std::size_t pieces, bool claimed) {
     const bool clean = std::all_of(block->pieces.begin(), block->pieces.end(), [&](const Piece& piece) {
       if (piece.chunk == kNoChunk) return false;
       const Chunk& chunk = (*pool_)[piece.chunk];
-      return chunk.owner == nullptr && (claimed || chunk.claims == 0);
+      return chunk.owner == nullptr && !chunk.planned && (claimed || chunk.claims == 0);
     });
     if (!clean) continue;
     best = block;
-    if (!swapping_) break;
+    if (!swapping_ || planned()) break;
   }
   if (best != nullptr) store_->remove_free(*best);
   return best;
@@ -378,7 +389,7 @@ void DeviceMemory::trim_mappings() {
   std::vector<Block*> victims;
   std::size_t over = store_->mapped_bytes() - allowed;
   store_->for_each([&](Block& block) {
-    if (block.live || block.named > 0 || over == 0) return;
+    if (block.live || block.planned || block.named > 0 || over == 0) return;
     for (const Moment& moment : block.pending) {
       if (!streams_.done(moment)) return;
     }
@@ -403,6 +414,7 @@ bool DeviceMemory::free(CUdeviceptr address, const Moments& free_after) {
   if (block->address != address || block->requested == 0) return false;
   account(-static_cast<std::int64_t>(block->pieces.size() * chunk_size()));
   block->requested = 0;
+  plan_freed(address);
   if (recorder_ != nullptr) recorder_->free(block->buffer_id);
   if (block->resident_reason == ResidentReason::kCaptured) return true;  // until its graphs are gone
   release_block(*block, free_after);
@@ -437,7 +449,11 @@ void DeviceMemory::release_block(Block& block, const Moments& free_after) {
   block.last_use = ++tick_;     // of a free block: when it was freed
   block.pending.assign(after);  // of the addresses: what must pass before they are unmapped
   live_pieces_ -= block.pieces.size();
-  store_->add_free(block);
+  if (block.planned) {
+    keep_planned(block);
+  } else {
+    store_->add_free(block);
+  }
 }
 
 Block* DeviceMemory::find_gated(CUdeviceptr address) const {
@@ -500,15 +516,33 @@ void DeviceMemory::release_captured() {
 }
 
 std::size_t DeviceMemory::shrink(std::size_t bytes) {
-  std::size_t chunks = (bytes + chunk_size() - 1) / chunk_size();
+  const std::size_t chunks = (bytes + chunk_size() - 1) / chunk_size();
   if (may_evict_ && pool_->free_count() < chunks) {
     std::int64_t parked = 0;
     make_room(chunks, parked);
   }
+  std::size_t released = release_free_chunks(chunks);
+  if (released < chunks && planned()) {
+    leave_plan();
+    released += release_free_chunks(chunks - released);
+  }
+  pool_->set_limit(std::min(pool_->limit(), pool_->existing()));
+  counters_.resident = static_cast<std::int64_t>(pool_->existing() * chunk_size());
+  return released * chunk_size();
+}
+
+/// Gives up to so many free chunks back to the card; those of a plan in place are kept. How many it were.
+std::size_t DeviceMemory::release_free_chunks(std::size_t chunks) {
+  std::vector<bool> kept(pool_->end(), false);
+  store_->for_each([&](const Block& block) {
+    for (const Piece& piece : block.pieces) {
+      if (block.planned && !block.live && piece.chunk != kNoChunk) kept[piece.chunk] = true;
+    }
+  });
   std::size_t released = 0;
-  for (ChunkId id = 0; id < pool_->end() && chunks > 0; ++id) {
+  for (ChunkId id = 0; id < pool_->end() && released < chunks; ++id) {
     Chunk& chunk = (*pool_)[id];
-    if (!chunk.exists || chunk.owner != nullptr) continue;
+    if (!chunk.exists || chunk.owner != nullptr || chunk.planned || kept[id]) continue;
     const std::vector<Block*> mapping = store_->free_blocks_mapping(id);
     if (std::any_of(mapping.begin(), mapping.end(), [](const Block* block) { return block->named > 0; }))
       continue;
@@ -529,11 +563,8 @@ std::size_t DeviceMemory::shrink(std::size_t bytes) {
       chunk.claims = 0;
     }
     pool_->destroy(id);
-    released += chunk_size();
-    --chunks;
+    ++released;
   }
-  pool_->set_limit(std::min(pool_->limit(), pool_->existing()));
-  counters_.resident = static_cast<std::int64_t>(pool_->existing() * chunk_size());
   return released;
 }
 

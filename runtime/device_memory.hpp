@@ -6,8 +6,10 @@
 #include "runtime/block_store.hpp"
 #include "runtime/chunk_pool.hpp"
 #include "runtime/config.hpp"
+#include "runtime/device_plan.hpp"
 #include "runtime/host_pool.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/plan_source.hpp"
 #include "runtime/pointer_scan.hpp"
 #include "runtime/recorder.hpp"
 #include "runtime/small_arena.hpp"
@@ -56,6 +58,7 @@ class DeviceMemory {
     StatusPage& status;
     StreamTable& streams;
     Recorder* recorder;  ///< null: nothing is recorded
+    PlanSource* plans;   ///< null: none are followed on this device
   };
 
   DeviceMemory(Environment environment, int ordinal, CUdevice device, CUcontext context);
@@ -82,6 +85,15 @@ class DeviceMemory {
   CUresult acquire(Operation& operation, std::span<Block* const> blocks);
   /// Ends an acquire: the operation was submitted as `moment`, or not at all (nullptr).
   void release(std::span<Block* const> blocks, const Operation& operation, const Moment* moment);
+
+  /// Looks the operation up in the plan, once, before its first acquire. `blocks`: what it names, in the
+  /// order of its arguments.
+  void plan_begin(Operation& operation, std::span<Block* const> blocks);
+  /// After its acquire: fetches what the plan has returning before this operation.
+  void plan_fetch(Operation& operation);
+  /// After its release: parks what the plan has leaving after it. `submitted` false, without an acquire: it
+  /// was given up.
+  void plan_end(Operation& operation, bool submitted);
 
   /// The block stays on the device from now on, for this reason, and is brought there if it was parked.
   CUresult keep_resident(Block& block, trace::ResidentReason reason);
@@ -132,6 +144,51 @@ class DeviceMemory {
   bool submit_fetch(Block& block, std::span<const std::uint32_t> pieces);
   void look_for_hidden_pointers();
   void keep_room_ahead(Operation& operation);
+  bool settle_in(Block& block, std::uint32_t piece, ChunkId chunk);
+  void wait_for_users(const Block& block);
+  std::size_t release_free_chunks(std::size_t chunks);
+
+  // following a plan (planned.cpp)
+  void take_plan(std::shared_ptr<const PlanIndex> index);
+  void refuse_plan(const DevicePlan& plan, const char* why);
+  void look_for_later_plan();
+  bool planned() const { return plan_ != nullptr && plan_->follower.adopted(); }
+  bool following() const { return plan_ != nullptr && plan_->follower.following(); }
+  Block* block_of(const DevicePlan& plan, std::uint32_t tensor) const;
+  PlanFollower::Place place_in_plan(const Operation& operation) const;
+  void count_late(const Operation& operation, const Block& block);
+  bool bring_back(Block& block, const trace::FlatPlan::Step& step);
+  bool take_back(Block& block, std::uint32_t piece);
+  bool send_away(Block& block, const trace::FlatPlan::Step& step);
+  void restore(std::uint32_t position);
+  void restore(std::uint32_t position, bool leaving);
+  void plan_boundary();
+  void complain_about_plan();
+  void note_plan_state();
+  void account_iteration();
+  void begin_iteration();
+  Block* planned_place(std::size_t bytes);
+  Block* unplanned_place(std::size_t pieces);
+  void plan_allocated(const Block& block);
+  void plan_freed(CUdeviceptr address);
+  void keep_planned(Block& block);
+
+  // putting it in place (plan_adoption.cpp)
+  struct PlanHolder {
+    Block* block;
+    std::uint32_t tensor;
+  };
+  void adopt_plan();
+  std::vector<PlanHolder> plan_holders() const;
+  std::vector<ChunkId> chunks_for_plan(std::span<const PlanHolder> holders);
+  void assign_homes(std::span<const PlanHolder> holders, std::span<const ChunkId> available);
+  void put_in_plan(Block& block, std::uint32_t tensor, std::uint32_t address);
+  void take_out_of_plan(Block& block);
+  bool go_home(Block& block, std::uint32_t piece);
+  void wait_for_evictions();
+  void make_planned_blocks();
+  void put_back();
+  void leave_plan();
 
   const cuda::Driver& driver_;
   const Config& config_;
@@ -139,6 +196,7 @@ class DeviceMemory {
   trace::DeviceStatus& counters_;
   StreamTable& streams_;
   Recorder* recorder_;
+  PlanSource* plans_;
   int ordinal_;
   CUdevice device_;
   CUcontext context_;
@@ -179,7 +237,14 @@ class DeviceMemory {
   bool swapping_ = false;
   Moments captured_pending_;
   std::vector<Block*> captured_;
-  bool settling_ = false;  ///< a block's pieces have chunks, but not all their contents yet
+  std::unique_ptr<DevicePlan> plan_;        ///< looked for, observed or adopted
+  std::unique_ptr<DevicePlan> later_plan_;  ///< observed while plan_ is adopted, to replace it
+  std::uint64_t plan_serial_ = 0;
+  std::uint64_t operations_since_look_ = 0;
+  std::vector<NamedAllocation> named_;   // scratch
+  std::vector<std::uint32_t> arriving_;  // scratch
+  std::vector<std::uint32_t> leaving_;   // scratch
+  bool settling_ = false;                ///< a block's pieces have chunks, but not all their contents yet
 };
 
 }  // namespace tferry::runtime

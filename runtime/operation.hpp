@@ -2,8 +2,10 @@
 
 #include "runtime/block.hpp"
 #include "runtime/moment.hpp"
+#include "runtime/plan_follower.hpp"
 #include "runtime/recorder.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +13,12 @@
 namespace tferry::runtime {
 
 struct ManagedAllocation;
+
+/// Where an operation is in a plan of its device.
+struct PlanMark {
+  std::uint64_t plan = 0;  ///< DevicePlan::serial; 0: no plan saw it
+  PlanFollower::Place place;
+};
 
 /// What one call of the program (a launch, a copy, a memset) names and what was done for it. One lives per
 /// thread and is used again, so that a launch allocates nothing.
@@ -26,6 +34,9 @@ struct Operation {
   std::int64_t fetched = 0;  ///< bytes
   std::int64_t parked = 0;   ///< bytes sent out to make room
 
+  std::int64_t fetched_ahead = 0;      ///< bytes that a plan fetched before it, for later ones
+  std::array<PlanMark, 2> plan_marks;  ///< in the plan in place, and in a later one
+
   bool recording = false;  ///< `details` is wanted
   OperationDetails details;
 
@@ -35,7 +46,8 @@ struct Operation {
     managed.clear();
     capturing = is_launch = waited = impossible = false;
     signature = 0;
-    fetched = parked = 0;
+    fetched = parked = fetched_ahead = 0;
+    plan_marks = {};
   }
   void add(const std::shared_ptr<ManagedAllocation>& allocation) {
     for (const auto& known : managed) {

@@ -38,7 +38,9 @@ bool DeviceMemory::evictable(const Block& block) const {
 CUresult DeviceMemory::acquire(Operation& operation, std::span<Block* const> blocks) {
   for (Block* block : blocks) ++block->pins;
   for (Block* block : blocks) {
-    if (block->parked == 0 || bring_in(operation, *block)) continue;
+    if (block->parked == 0) continue;
+    count_late(operation, *block);
+    if (bring_in(operation, *block)) continue;
     for (Block* pinned : blocks) --pinned->pins;
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -49,7 +51,7 @@ CUresult DeviceMemory::acquire(Operation& operation, std::span<Block* const> blo
       operation.waited |= streams_.wait(operation.stream, block->pending);
     }
   }
-  if (swapping_) keep_room_ahead(operation);
+  if (swapping_ && !following()) keep_room_ahead(operation);
   return CUDA_SUCCESS;
 }
 
@@ -90,42 +92,57 @@ bool DeviceMemory::bring_in(Operation& operation, Block& block) {
   return submit_fetch(block, arriving) && settled;
 }
 
-/// Gives a parked piece a chunk to come back into, best the one that its address still maps.
+/// Gives a parked piece a chunk to come back into, best the one that a plan has for it, or that its address
+/// still maps and no plan has for others.
 bool DeviceMemory::settle_piece(Operation& operation, Block& block, std::uint32_t index) {
   Piece& piece = block.pieces[index];
-  if (piece.chunk != kNoChunk) {
-    const Chunk& mapped = (*pool_)[piece.chunk];
+  const ChunkId wanted = piece.home != kNoChunk ? piece.home : piece.chunk;
+  const bool intrudes = wanted != kNoChunk && piece.home == kNoChunk && (*pool_)[wanted].planned &&
+                        pool_->unplanned_free_count() > 0;
+  if (wanted != kNoChunk && !intrudes) {
+    const Chunk& mapped = (*pool_)[wanted];
     if (mapped.owner != nullptr && evictable(*mapped.owner) &&
         (pool_->free_count() == 0 || mapped.owner->last_use + kRecentOperations < tick_)) {
       const std::uint32_t part = mapped.piece;
       if (evict(*mapped.owner, {&part, 1})) operation.parked += static_cast<std::int64_t>(chunk_size());
     }
     if (mapped.owner == nullptr) {
+      if (wanted != piece.chunk) return settle_in(block, index, wanted);
       --(*pool_)[piece.chunk].claims;
       pool_->set_owner(piece.chunk, &block, index);
       return true;
     }
   }
   if (pool_->free_count() == 0 && !make_room(1, operation.parked)) return false;
-  const ChunkId chunk = pool_->pick_free(1, swapping_).front();
+  return settle_in(block, index, pool_->pick_free(1, swapping_).front());
+}
+
+/// Gives a parked piece this free chunk by a mapping call.
+bool DeviceMemory::settle_in(Block& block, std::uint32_t index, ChunkId chunk) {
+  Piece& piece = block.pieces[index];
+  wait_for_users(block);
+  const std::int64_t begin = StatusPage::now_ns();
+  if (piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
+  if (!store_->remap(block, index, chunk)) return false;
+  pool_->set_owner(chunk, &block, index);
+  if (piece.home != kNoChunk && piece.home != chunk && plan_ != nullptr) plan_->displaced = true;
+  count(counters_.remaps);
+  count(counters_.remap_ns, StatusPage::now_ns() - begin);
+  counters_.mappings = store_->mappings();
+  return true;
+}
+
+/// The old mapping may still be read: a mapping call would pull it away under a kernel.
+void DeviceMemory::wait_for_users(const Block& block) {
   const std::int64_t begin = StatusPage::now_ns();
   for (const Moments* moments : {&block.uses, &block.pending}) {
     for (const Moment& moment : *moments) {
       if (streams_.done(moment)) continue;
-      // The old mapping may still be read: a mapping call would pull it away under a kernel.
       streams_.wait_on_host(moment);
       count(counters_.host_waits);
     }
   }
-  const std::int64_t waited = StatusPage::now_ns();
-  count(counters_.host_wait_ns, waited - begin);
-  if (piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
-  if (!store_->remap(block, index, chunk)) return false;
-  pool_->set_owner(chunk, &block, index);
-  count(counters_.remaps);
-  count(counters_.remap_ns, StatusPage::now_ns() - waited);
-  counters_.mappings = store_->mappings();
-  return true;
+  count(counters_.host_wait_ns, StatusPage::now_ns() - begin);
 }
 
 bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
@@ -305,6 +322,10 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
 bool DeviceMemory::stop_moving(const char* why) {
   if (!may_evict_) return true;
   status_.say(1, "GPU %d: %s; from here on nothing is moved", ordinal_, why);
+  leave_plan();
+  plan_.reset();
+  later_plan_.reset();
+  plans_ = nullptr;
   Operation operation;
   std::vector<Block*> returned;
   bool all = true;

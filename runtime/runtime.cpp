@@ -78,7 +78,11 @@ Runtime* Runtime::active() {
 }
 
 Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& status)
-    : driver_(driver), config_(config), status_(status), streams_(driver) {
+    : driver_(driver),
+      config_(config),
+      status_(status),
+      streams_(driver),
+      plans_(config.plan, config.run_directory) {
   if (!config_.record) return;
   std::string error;
   recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, error);
@@ -96,7 +100,8 @@ DeviceMemory* Runtime::current_device(bool create) {
   int count = 1;
   driver_.cuDeviceGetCount(&count);
   auto memory = std::make_unique<DeviceMemory>(
-      DeviceMemory::Environment{driver_, config_, status_, streams_, recorder_.get()},
+      DeviceMemory::Environment{driver_, config_, status_, streams_, recorder_.get(),
+                                planned_device_ < 0 || planned_device_ == device ? &plans_ : nullptr},
       static_cast<int>(device), device, context);
   if (!memory->open(space_, std::min(count, trace::kMaxDevices))) {
     refused_[index] = true;
@@ -105,6 +110,7 @@ DeviceMemory* Runtime::current_device(bool create) {
     return nullptr;
   }
   devices_[index] = std::move(memory);
+  if (planned_device_ < 0) planned_device_ = device;
   status_.reach(trace::JobStage::kManaging);
   return devices_[index].get();
 }
@@ -221,8 +227,12 @@ CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lo
         "out of memory: an operation reaches memory that cannot be seen, and not all memory fits the card");
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  std::sort(blocks.begin(), blocks.end(),
-            [](const Block* a, const Block* b) { return a->device < b->device; });
+  // In the order of the arguments within a device: plans tell tensors by it.
+  const auto by_device = [](const Block* a, const Block* b) { return a->device < b->device; };
+  if (!std::is_sorted(blocks.begin(), blocks.end(), by_device))
+    std::stable_sort(blocks.begin(), blocks.end(), by_device);
+  DeviceMemory* planner = device_of(operation);
+  if (planner != nullptr) planner->plan_begin(operation, blocks);
   while (true) {
     CUresult result = CUDA_SUCCESS;
     std::size_t done = 0;
@@ -233,9 +243,13 @@ CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lo
       result = memory.acquire(operation, std::span(blocks).subspan(done, end - done));
       if (result == CUDA_SUCCESS) done = end;
     }
-    if (result == CUDA_SUCCESS) return result;
+    if (result == CUDA_SUCCESS) {
+      if (planner != nullptr) planner->plan_fetch(operation);
+      return result;
+    }
     for (Block* block : std::span(blocks).first(done)) --block->pins;
     if (in_flight_ == 0) {
+      if (planner != nullptr) planner->plan_end(operation, false);
       for (Block* block : blocks) --block->named;
       std::size_t need = 0;
       for (const Block* block : blocks) need += block->pieces.size();
@@ -251,6 +265,12 @@ CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lo
     pins_dropped_.wait(lock);
     --waiting_;
   }
+}
+
+/// The device whose operation it is; null where no plan could be followed.
+DeviceMemory* Runtime::device_of(const Operation& operation) const {
+  if (operation.capturing || operation.signature == 0) return nullptr;
+  return devices_[operation.blocks.empty() ? 0 : static_cast<std::size_t>(operation.blocks[0]->device)].get();
 }
 
 void Runtime::end(Operation& operation, bool submitted) {
@@ -270,6 +290,7 @@ void Runtime::end(Operation& operation, bool submitted) {
         std::span(blocks).subspan(done, end - done), operation, stamp);
     done = end;
   }
+  if (DeviceMemory* planner = device_of(operation)) planner->plan_end(operation, submitted);
   const int device = blocks.empty() ? 0 : blocks[0]->device;
   trace::DeviceStatus& counters = status_.device(device);
   count(counters.operations);
@@ -278,7 +299,8 @@ void Runtime::end(Operation& operation, bool submitted) {
   const std::int64_t out = counters.bytes_out.load(std::memory_order_relaxed);
   const std::int64_t parked = out - std::exchange(logged_out_[static_cast<std::size_t>(device)], out);
   const auto signature = static_cast<std::uint32_t>(operation.signature ^ operation.signature >> 32);
-  status_.log_operation(device, signature, operation.waited, operation.fetched, parked);
+  status_.log_operation(device, signature, operation.waited, operation.fetched + operation.fetched_ahead,
+                        parked);
   if (operation.recording && submitted) {
     const Sequence sequence = stamp != nullptr ? moment.sequence - 1 : 0;
     recorder_->operation(operation.details, streams_.handle(operation.stream), sequence, device,

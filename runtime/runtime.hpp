@@ -8,6 +8,7 @@
 #include "runtime/device_memory.hpp"
 #include "runtime/managed_memory.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/plan_source.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
 
@@ -126,6 +127,7 @@ class Runtime {
   }
   void note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes);
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
+  DeviceMemory* device_of(const Operation& operation) const;
   Moment stamp(StreamIndex stream);
   void hold_small(CUdeviceptr address);
   bool read_node(CUgraphNode node, std::vector<CUgraph>& children, std::vector<CUdeviceptr>& named);
@@ -141,6 +143,8 @@ class Runtime {
   int waiting_ = 0;
   StreamTable streams_;
   std::unique_ptr<Recorder> recorder_;
+  PlanSource plans_;
+  int planned_device_ = -1;  ///< the first device used: plans are for one
   AddressSpace space_;
   std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
   std::array<std::unique_ptr<ManagedMemory>, trace::kMaxDevices> managed_;

@@ -59,7 +59,6 @@ const trace::JobStatus* map_status(const std::string& directory) {
   if (file < 0) throw std::runtime_error("the runtime wrote no " + path);
   void* memory = mmap(nullptr, sizeof(trace::JobStatus), PROT_READ, MAP_SHARED, file, 0);
   close(file);
-  std::filesystem::remove_all(directory);
   if (memory == MAP_FAILED) throw std::runtime_error("mmap of " + path);
   return static_cast<const trace::JobStatus*>(memory);
 }
@@ -72,12 +71,12 @@ Drivers& Drivers::get() {
 }
 
 Drivers::Drivers() {
-  std::string directory = std::filesystem::temp_directory_path() / "tferry-runtime-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("mkdtemp " + directory);
+  directory_ = std::filesystem::temp_directory_path() / "tferry-runtime-XXXXXX";
+  if (mkdtemp(directory_.data()) == nullptr) throw std::runtime_error("mkdtemp " + directory_);
   const std::string chunk = std::to_string(kChunk);
   setenv("SWD_GRANULARITY", chunk.c_str(), 1);
   setenv("SWD_DEVICES", "2", 1);
-  setenv(variables::kRunDirectory, directory.c_str(), 1);
+  setenv(variables::kRunDirectory, directory_.c_str(), 1);
   setenv(variables::kBudget, "50%", 1);
   setenv(variables::kHostBudget, "67108864", 0);
   setenv(variables::kChunkSize, chunk.c_str(), 1);
@@ -99,10 +98,14 @@ Drivers::Drivers() {
   resolve(driver, "swd_clear_peaks", clear_peaks);
   resolve(driver, "swd_set_device_memory", set_device_memory_);
   resolve(driver, "swd_statistics", statistics_);
-  status_ = map_status(directory);
+  status_ = map_status(directory_);
   if (native_.cuInit(0) != CUDA_SUCCESS) throw std::runtime_error("cuInit of the software driver");
   set_poison(1);
 }
+
+Drivers::~Drivers() { std::filesystem::remove_all(directory_); }
+
+std::string Drivers::live_plan_path() const { return directory_ + "/plan." + std::to_string(getpid()); }
 
 void Drivers::set_budget(std::size_t bytes) { set_device_memory_(0, bytes * 2); }
 

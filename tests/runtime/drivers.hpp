@@ -39,6 +39,8 @@ class Drivers {
   /// Bytes of budget of the next device memory that the runtime opens, a multiple of the chunk.
   void set_budget(std::size_t bytes);
   std::size_t chunk() const { return kChunk; }
+  /// Where the runtime looks for plans while the job runs.
+  std::string live_plan_path() const;
   SwdStatistics statistics() const;
 
   // The software driver's own controls (tests/software_driver/control.hpp).
@@ -55,10 +57,12 @@ class Drivers {
 
  private:
   Drivers();
+  ~Drivers();
 
   Api native_;
   Api ferried_;
   const trace::JobStatus* status_ = nullptr;
+  std::string directory_;
   decltype(&::swd_set_device_memory) set_device_memory_ = nullptr;
   decltype(&::swd_statistics) statistics_ = nullptr;
 };

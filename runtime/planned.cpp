@@ -1,0 +1,342 @@
+// The part of DeviceMemory that follows a plan: steps before and after operations, places for allocations.
+// Nothing here decides correctness: an operation acquires its whole working set whatever the plan says.
+#include "runtime/device_memory.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tferry::runtime {
+namespace {
+
+double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+
+constexpr std::uint64_t kLookInterval =
+    256;  ///< operations between two looks for a plan while none is followed
+
+}  // namespace
+
+void DeviceMemory::take_plan(std::shared_ptr<const PlanIndex> index) {
+  const auto smallest = static_cast<std::int64_t>(arena_->largest());
+  auto plan = std::make_unique<DevicePlan>(std::move(index), smallest, ++plan_serial_);
+  const std::size_t needed = plan->plan().chunk_count;
+  if (plan->plan().chunk_bytes != chunk_size()) {
+    return refuse_plan(*plan, "it is for pieces of another size than those of this process");
+  }
+  if (!may_evict_) return refuse_plan(*plan, "nothing moves in this process");
+  if (needed > pool_->limit()) {
+    char why[128];
+    std::snprintf(why, sizeof why, "it needs %.2f GiB, and the budget is %.2f GiB",
+                  gib(needed * chunk_size()), gib(pool_->limit() * chunk_size()));
+    return refuse_plan(*plan, why);
+  }
+  (plan_ != nullptr && plan_->follower.adopted() ? later_plan_ : plan_) = std::move(plan);
+  note_plan_state();
+}
+
+void DeviceMemory::refuse_plan(const DevicePlan& plan, const char* why) {
+  status_.say(0, "GPU %d: %s is not followed: %s. The job runs on without it.", ordinal_, plan.name(), why);
+  if (plan_ == nullptr) counters_.plan_state = static_cast<std::int64_t>(trace::PlanState::kRefused);
+}
+
+void DeviceMemory::look_for_later_plan() {
+  if (plans_ == nullptr) return;
+  std::string error;
+  if (auto index = plans_->newer(error)) return take_plan(std::move(index));
+  if (!error.empty()) status_.say(0, "GPU %d: %s. The job runs on without it.", ordinal_, error.c_str());
+}
+
+Block* DeviceMemory::block_of(const DevicePlan& plan, std::uint32_t tensor) const {
+  const CUdeviceptr address = plan.follower.bindings().address_of(tensor);
+  Block* block = address != 0 ? store_->find(address) : nullptr;
+  return block != nullptr && block->live && !block->arena && block->address == address ? block : nullptr;
+}
+
+void DeviceMemory::plan_begin(Operation& operation, std::span<Block* const> blocks) {
+  if (plan_ == nullptr || !plan_->follower.following()) {
+    if (plans_ == nullptr) return;
+    if (operations_since_look_++ % kLookInterval == 0) look_for_later_plan();
+  }
+  named_.clear();
+  for (const Block* block : blocks) {
+    if (block->device == ordinal_ && block->requested != 0)
+      named_.push_back({block->address, static_cast<std::int64_t>(block->requested)});
+  }
+  auto mark = operation.plan_marks.begin();
+  for (const auto* plan : {&plan_, &later_plan_}) {
+    if (*plan != nullptr) *mark = {(*plan)->serial, (*plan)->follower.begin(operation.signature, named_)};
+    ++mark;
+  }
+}
+
+/// Where the operation is in the plan that is being followed; kNone: in none.
+PlanFollower::Place DeviceMemory::place_in_plan(const Operation& operation) const {
+  const PlanMark& mark = operation.plan_marks[0];
+  if (plan_ == nullptr || mark.plan != plan_->serial || !plan_->follower.adopted()) return {};
+  return mark.place;
+}
+
+void DeviceMemory::count_late(const Operation& operation, const Block& block) {
+  const PlanFollower::Place place = place_in_plan(operation);
+  if (place.position == PlanFollower::kNone || place.found) return;
+  const std::uint32_t tensor = plan_->follower.bindings().tensor_at(block.address);
+  std::int64_t late = 0;
+  for (std::uint32_t i = 0; i < block.piece_count(); ++i) {
+    if (block.pieces[i].place != Piece::Place::kParked) continue;
+    const auto due = plan_->index->returns(place.position);
+    late += std::none_of(due.begin(), due.end(), [&](const trace::FlatPlan::Step& step) {
+      return step.tensor == tensor && i >= step.first && i - step.first < step.count;
+    });
+  }
+  count(counters_.plan_late_fetches, late);
+  count(counters_.plan_late_bytes, late * static_cast<std::int64_t>(chunk_size()));
+}
+
+void DeviceMemory::plan_fetch(Operation& operation) {
+  const PlanFollower::Place place = place_in_plan(operation);
+  if (place.position == PlanFollower::kNone) return;
+  const std::int64_t before = counters_.bytes_in;
+  if (place.found) restore(place.position);
+  for (const trace::FlatPlan::Step& step : plan_->index->returns(place.position)) {
+    count(counters_.plan_actions_due);
+    if (Block* block = block_of(*plan_, step.tensor))
+      count(counters_.plan_actions_done, bring_back(*block, step));
+  }
+  operation.fetched_ahead = counters_.bytes_in - before;
+}
+
+/// Fetches the pieces of a step whose chunks nobody holds. True when all are on the device then.
+bool DeviceMemory::bring_back(Block& block, const trace::FlatPlan::Step& step) {
+  std::vector<std::uint32_t>& arriving = arriving_;
+  arriving.clear();
+  bool all = true;
+  const std::uint32_t end = std::min(step.first + step.count, block.piece_count());
+  for (std::uint32_t i = step.first; i < end; ++i) {
+    if (block.pieces[i].place != Piece::Place::kParked) continue;
+    if (take_back(block, i)) {
+      arriving.push_back(i);
+    } else {
+      all = false;
+    }
+  }
+  return submit_fetch(block, arriving) && all;
+}
+
+/// Gives a parked piece the chunk that the plan has for it, or without one that which its address maps, if
+/// that takes nothing from anybody and no mapping call.
+bool DeviceMemory::take_back(Block& block, std::uint32_t index) {
+  Piece& piece = block.pieces[index];
+  const ChunkId wanted = piece.home != kNoChunk ? piece.home : piece.chunk;
+  if (wanted == kNoChunk || (*pool_)[wanted].owner != nullptr) return false;
+  if (wanted != piece.chunk) return audit_ != nullptr && settle_in(block, index, wanted);
+  --(*pool_)[piece.chunk].claims;
+  pool_->set_owner(piece.chunk, &block, index);
+  return true;
+}
+
+/// Parks the pieces of a step that are on the device. True when none is there any more.
+bool DeviceMemory::send_away(Block& block, const trace::FlatPlan::Step& step) {
+  leaving_.clear();
+  const std::uint32_t end = std::min(step.first + step.count, block.piece_count());
+  for (std::uint32_t i = step.first; i < end; ++i) {
+    if (block.pieces[i].place == Piece::Place::kOnDevice) leaving_.push_back(i);
+  }
+  return leaving_.empty() || (evictable(block) && evict(block, leaving_));
+}
+
+/// Brings everything to where the plan has it just before the return steps of this position: after the
+/// program was off the plan, and when it is adopted.
+void DeviceMemory::restore(std::uint32_t position) {
+  restore(position, true);
+  restore(position, false);
+}
+
+void DeviceMemory::restore(std::uint32_t position, bool leaving) {
+  const std::vector<bool> away = plan_->index->away_before(position);
+  for (std::uint32_t tensor = 0; tensor < plan_->first_block.size(); ++tensor) {
+    const trace::FlatPlan::Tensor& entry = plan_->plan().tensors[tensor];
+    Block* block = entry.addresses == 1 ? block_of(*plan_, tensor) : nullptr;
+    if (block == nullptr || (!leaving && block->parked == 0)) continue;
+    const std::size_t first = plan_->index->first_piece(tensor);
+    const std::uint32_t pieces = std::min(entry.pieces, block->piece_count());
+    for (std::uint32_t i = 0; i < pieces;) {
+      std::uint32_t end = i + 1;
+      while (end < pieces && away[first + end] == away[first + i]) ++end;
+      const trace::FlatPlan::Step step{position, tensor, i, end - i};
+      if (away[first + i] && leaving) send_away(*block, step);
+      if (!away[first + i] && !leaving) bring_back(*block, step);
+      i = end;
+    }
+  }
+}
+
+void DeviceMemory::plan_end(Operation& operation, bool submitted) {
+  const PlanFollower::Place place = place_in_plan(operation);
+  bool boundary = false;
+  auto mark = operation.plan_marks.begin();
+  for (const auto* plan : {&plan_, &later_plan_}) {
+    const PlanMark known = *mark++;
+    if (*plan != nullptr && known.plan == (*plan)->serial)
+      boundary = (*plan)->follower.end(known.place, submitted) || boundary;
+  }
+  operation.plan_marks = {};
+  if (submitted && place.position != PlanFollower::kNone) {
+    for (const trace::FlatPlan::Step& step : plan_->index->leaves(place.position)) {
+      count(counters_.plan_actions_due);
+      if (Block* block = block_of(*plan_, step.tensor))
+        count(counters_.plan_actions_done, send_away(*block, step));
+    }
+  }
+  if (boundary) plan_boundary();
+  complain_about_plan();
+  note_plan_state();
+}
+
+/// An iteration ended: the only time at which plans change, and pieces are put back.
+void DeviceMemory::plan_boundary() {
+  if (plan_ != nullptr && plan_->follower.adopted()) {
+    account_iteration();
+    put_back();
+    look_for_hidden_pointers();
+    begin_iteration();
+    look_for_later_plan();
+  }
+  if (later_plan_ != nullptr && later_plan_->follower.ready()) {
+    leave_plan();
+    plan_ = std::move(later_plan_);
+  }
+  if (plan_ != nullptr && !plan_->follower.adopted() && plan_->follower.ready()) adopt_plan();
+}
+
+void DeviceMemory::complain_about_plan() {
+  if (plan_ != nullptr && plan_->follower.lost()) {
+    status_.say(1, "GPU %d: the job no longer does what %s says; going on without it", ordinal_,
+                plan_->name());
+    plan_->complained = true;
+    leave_plan();
+  }
+  for (auto* plan : {&plan_, &later_plan_}) {
+    if (*plan == nullptr || (*plan)->complained || (*plan)->follower.adopted()) continue;
+    const PlanFollower& follower = (*plan)->follower;
+    if (follower.foreign()) {
+      (*plan)->complained = true;
+      status_.say(
+          0,
+          "GPU %d: %s is for another program: for %u operations none was found in it. The job runs on "
+          "without it.",
+          ordinal_, (*plan)->name(), 2 * (*plan)->index->size() + 1000);
+    } else if (follower.mismatched()) {
+      status_.say(
+          0,
+          "GPU %d: %s does not fit: of %zu allocations that live on, %zu were not found. The job runs "
+          "on without it.",
+          ordinal_, (*plan)->name(), follower.bindings().persistent(), follower.bindings().unknown());
+      plan->reset();
+    }
+  }
+}
+
+void DeviceMemory::note_plan_state() {
+  using trace::PlanState;
+  if (plan_ == nullptr) return;
+  const PlanFollower& follower = plan_->follower;
+  PlanState state = follower.in_plan() ? PlanState::kObserving : PlanState::kLooking;
+  if (follower.adopted()) state = follower.in_plan() ? PlanState::kFollowing : PlanState::kAstray;
+  if (plan_->complained && !follower.in_plan()) state = PlanState::kForeign;
+  counters_.plan_state = static_cast<std::int64_t>(state);
+  const PlanFollower::Counts& now = follower.counts();
+  PlanFollower::Counts& before = plan_->counted;
+  const auto add = [](auto& counter, std::uint64_t value, std::uint64_t& known) {
+    if (value != known) count(counter, static_cast<std::int64_t>(value - known));
+    known = value;
+  };
+  add(counters_.plan_operations, now.operations, before.operations);
+  add(counters_.plan_matched, now.matched, before.matched);
+  add(counters_.plan_departures, now.departures, before.departures);
+  add(counters_.plan_rejoins, now.rejoins, before.rejoins);
+  add(counters_.plan_iterations, now.iterations, before.iterations);
+  add(counters_.plan_iterations_followed, now.followed, before.followed);
+}
+
+void DeviceMemory::account_iteration() {
+  count(counters_.plan_mappings, store_->mappings() - plan_->boundary_mappings);
+  const std::uint64_t followed = plan_->follower.counts().followed;
+  if (followed == plan_->followed) return;
+  plan_->followed = followed;
+  const std::int64_t duration = StatusPage::now_ns() - plan_->boundary_ns;
+  counters_.plan_last_ns = duration;
+  count(counters_.plan_measured_ns, duration);
+  count(counters_.plan_bytes_out, counters_.bytes_out - plan_->boundary_out);
+  count(counters_.plan_bytes_in, counters_.bytes_in - plan_->boundary_in);
+}
+
+void DeviceMemory::begin_iteration() {
+  plan_->boundary_mappings = store_->mappings();
+  plan_->boundary_out = counters_.bytes_out;
+  plan_->boundary_in = counters_.bytes_in;
+  plan_->boundary_ns = StatusPage::now_ns();
+}
+
+/// The block that the plan has for the next allocation of so many bytes; null where it has none, or none that
+/// nobody uses.
+Block* DeviceMemory::planned_place(std::size_t bytes) {
+  if (plan_ == nullptr || !plan_->follower.adopted()) return nullptr;
+  const std::uint32_t tensor = plan_->follower.next_of(static_cast<std::int64_t>(bytes));
+  if (tensor == PlanFollower::kNone) return nullptr;
+  const std::uint32_t addresses = plan_->plan().tensors[tensor].addresses;
+  for (std::uint32_t k = 0; k < addresses; ++k) {
+    const std::uint32_t address = (plan_->next_address[tensor] + k) % addresses;
+    Block* block = plan_->blocks[plan_->first_block[tensor] + address];
+    if (block == nullptr || block->live) continue;
+    const bool clean = std::all_of(block->pieces.begin(), block->pieces.end(), [&](const Piece& piece) {
+      return piece.chunk != kNoChunk && (*pool_)[piece.chunk].owner == nullptr;
+    });
+    if (!clean) continue;
+    plan_->next_address[tensor] = (address + 1) % addresses;
+    count(counters_.plan_placed);
+    return block;
+  }
+  count(counters_.plan_conflicts);
+  return nullptr;
+}
+
+/// Under a plan, what it does not know lives beside its chunks as long as there is room, and takes from them
+/// only when there is none.
+Block* DeviceMemory::unplanned_place(std::size_t pieces) {
+  Block* block = clean_block(pieces, true);
+  if (block == nullptr && pool_->unplanned_free_count() < pieces && pool_->existing() < pool_->limit()) {
+    grow_by(std::min(pieces - pool_->unplanned_free_count(), pool_->limit() - pool_->existing()));
+  }
+  if (block == nullptr && pool_->unplanned_free_count() >= pieces) block = make_block(pieces);
+  if (block != nullptr) return block;
+  std::int64_t parked = 0;
+  if (!make_room(pieces, parked)) return nullptr;
+  block = make_block(pieces);
+  if (block != nullptr) count(counters_.plan_surprises);
+  return block;
+}
+
+void DeviceMemory::plan_allocated(const Block& block) {
+  for (const auto* plan : {&plan_, &later_plan_}) {
+    if (*plan != nullptr)
+      (*plan)->follower.allocated(block.address, static_cast<std::int64_t>(block.requested));
+  }
+}
+
+void DeviceMemory::plan_freed(CUdeviceptr address) {
+  for (const auto* plan : {&plan_, &later_plan_}) {
+    if (*plan != nullptr) (*plan)->follower.freed(address);
+  }
+}
+
+/// A block of the plan was released by the program: it waits for the tensor's next instance, unless the plan
+/// counted on its living on.
+void DeviceMemory::keep_planned(Block& block) {
+  if (plan_->plan().tensors[block.plan_tensor].persistent != 0) {
+    take_out_of_plan(block);
+    store_->add_free(block);
+    return;
+  }
+  for (const Piece& piece : block.pieces) plan_->displaced = plan_->displaced || piece.chunk != piece.home;
+}
+
+}  // namespace tferry::runtime
