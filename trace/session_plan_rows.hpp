@@ -70,6 +70,16 @@ struct PlanRow {
   std::int64_t bytes_out = 0;
   std::optional<std::string> sha256 = {};  ///< of its actions, set before a run
   std::string created = {};                ///< ISO 8601
+  // What the placement of its tensors depends on. NULL in sessions of schema version 1.
+  std::optional<std::int64_t> chunk_bytes = {};    ///< of the run's device handles
+  std::optional<std::int64_t> movable_bytes = {};  ///< allocations from this size on are in the plan
+  std::optional<std::int64_t> chunk_count = {};    ///< of the plan; the rest of the budget is for others
+  std::optional<double> slack = {};  ///< share of these that it was made without, to be placeable
+  std::optional<std::int64_t> forced_bytes = {};  ///< both ways, what an iteration must move at least
+  std::optional<double> link_h2d_bytes_per_second = {};
+  std::optional<double> link_d2h_bytes_per_second = {};
+  std::optional<double> duplex_h2d_bytes_per_second = {};
+  std::optional<double> duplex_d2h_bytes_per_second = {};
 
   template <typename Row = PlanRow>
   static constexpr auto columns() {
@@ -88,7 +98,16 @@ struct PlanRow {
                       Column{"bytes_in", &Row::bytes_in},
                       Column{"bytes_out", &Row::bytes_out},
                       Column{"sha256", &Row::sha256},
-                      Column{"created", &Row::created}};
+                      Column{"created", &Row::created},
+                      Column{"chunk_bytes", &Row::chunk_bytes},
+                      Column{"movable_bytes", &Row::movable_bytes},
+                      Column{"chunk_count", &Row::chunk_count},
+                      Column{"slack", &Row::slack},
+                      Column{"forced_bytes", &Row::forced_bytes},
+                      Column{"link_h2d_bytes_per_second", &Row::link_h2d_bytes_per_second},
+                      Column{"link_d2h_bytes_per_second", &Row::link_d2h_bytes_per_second},
+                      Column{"duplex_h2d_bytes_per_second", &Row::duplex_h2d_bytes_per_second},
+                      Column{"duplex_d2h_bytes_per_second", &Row::duplex_d2h_bytes_per_second}};
   }
 };
 
@@ -99,7 +118,7 @@ struct PlanActionRow {
   std::int64_t plan_id = 0;
   std::int64_t number = 0;  ///< order within the plan
   TransferKind kind = TransferKind::kUnknown;
-  std::int64_t tensor_id = 0;
+  std::int64_t tensor_id = 0;  ///< of the analysis that made it; `tensor` stays right after another one
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
   std::int64_t after_position = 0;  ///< not before this operation is done
@@ -107,6 +126,7 @@ struct PlanActionRow {
       0;  ///< needed by this one; smaller than after_position: in the next iteration
   std::optional<double> planned_start_ns = {};  ///< from the start of the iteration
   std::optional<double> planned_end_ns = {};
+  std::optional<std::string> tensor = {};  ///< its name in the plan; NULL in version 1
 
   template <typename Row = PlanActionRow>
   static constexpr auto columns() {
@@ -120,7 +140,8 @@ struct PlanActionRow {
                       Column{"after_position", &Row::after_position},
                       Column{"before_position", &Row::before_position},
                       Column{"planned_start_ns", &Row::planned_start_ns},
-                      Column{"planned_end_ns", &Row::planned_end_ns}};
+                      Column{"planned_end_ns", &Row::planned_end_ns},
+                      Column{"tensor", &Row::tensor}};
   }
 };
 
@@ -178,7 +199,11 @@ struct RunRow {
   std::optional<std::int64_t> bytes_in = {};  ///< per iteration
   std::optional<std::int64_t> bytes_out = {};
   std::optional<std::int64_t> late_fetches = {};
-  std::optional<std::int64_t> wait_ns = {};  ///< per iteration
+  std::optional<std::int64_t> wait_ns = {};              ///< per iteration
+  std::optional<std::int64_t> iterations_followed = {};  ///< in which every operation was where the plan says
+  std::optional<std::int64_t> departures = {};           ///< times that the job left the plan
+  std::optional<std::int64_t> mappings = {};             ///< mapping calls in iterations under the plan
+  std::optional<std::int64_t> forced_bytes = {};         ///< both ways, what an iteration must move at least
 
   template <typename Row = RunRow>
   static constexpr auto columns() {
@@ -200,7 +225,11 @@ struct RunRow {
                       Column{"bytes_in", &Row::bytes_in},
                       Column{"bytes_out", &Row::bytes_out},
                       Column{"late_fetches", &Row::late_fetches},
-                      Column{"wait_ns", &Row::wait_ns}};
+                      Column{"wait_ns", &Row::wait_ns},
+                      Column{"iterations_followed", &Row::iterations_followed},
+                      Column{"departures", &Row::departures},
+                      Column{"mappings", &Row::mappings},
+                      Column{"forced_bytes", &Row::forced_bytes}};
   }
 };
 

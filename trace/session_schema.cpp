@@ -47,7 +47,25 @@ constexpr const char* kIndexes[] = {
 
 }  // namespace
 
-std::span<const Migration> session_migrations() { return {}; }
+std::span<const Migration> session_migrations() {
+  static constexpr Migration kMigrations[] = {
+      {1,  // what the placement of a plan depends on, and what became of it
+       "ALTER TABLE plan ADD COLUMN chunk_bytes INTEGER;"
+       "ALTER TABLE plan ADD COLUMN movable_bytes INTEGER;"
+       "ALTER TABLE plan ADD COLUMN chunk_count INTEGER;"
+       "ALTER TABLE plan ADD COLUMN slack REAL;"
+       "ALTER TABLE plan ADD COLUMN forced_bytes INTEGER;"
+       "ALTER TABLE plan ADD COLUMN link_h2d_bytes_per_second REAL;"
+       "ALTER TABLE plan ADD COLUMN link_d2h_bytes_per_second REAL;"
+       "ALTER TABLE plan ADD COLUMN duplex_h2d_bytes_per_second REAL;"
+       "ALTER TABLE plan ADD COLUMN duplex_d2h_bytes_per_second REAL;"
+       "ALTER TABLE plan_action ADD COLUMN tensor TEXT;"
+       "ALTER TABLE run ADD COLUMN iterations_followed INTEGER;"
+       "ALTER TABLE run ADD COLUMN departures INTEGER;"
+       "ALTER TABLE run ADD COLUMN mappings INTEGER;"
+       "ALTER TABLE run ADD COLUMN forced_bytes INTEGER"}};
+  return kMigrations;
+}
 
 void create_schema(Database& database) {
   for_each_table([&]<typename Row>() { database.execute(create_table_sql<Row>()); });

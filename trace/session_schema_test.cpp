@@ -42,9 +42,15 @@ TEST(SessionSchemaTest, NamesEveryValueOfAnEnumeration) {
 constexpr Migration kSteps[] = {{1, "CREATE TABLE added(x); INSERT INTO added VALUES (7)"},
                                 {2, "ALTER TABLE added ADD COLUMN y DEFAULT 8"}};
 
+/// As a program of version 1 left it.
+void make_version_1(Database& database) {
+  create_schema(database);
+  database.execute("PRAGMA user_version = 1");
+}
+
 TEST(SessionSchemaTest, MigratesStepByStep) {
   Database database;
-  create_schema(database);
+  make_version_1(database);
   migrate(database, 3, kSteps);
   EXPECT_EQ(database.integer("PRAGMA user_version"), 3);
   EXPECT_EQ(database.integer("SELECT x + y FROM added"), 15);
@@ -52,10 +58,37 @@ TEST(SessionSchemaTest, MigratesStepByStep) {
 
 TEST(SessionSchemaTest, AFailedMigrationChangesNothing) {
   Database database;
-  create_schema(database);
+  make_version_1(database);
   EXPECT_THROW(migrate(database, 4, kSteps), SqliteError);
   EXPECT_EQ(database.integer("PRAGMA user_version"), 1);
   EXPECT_EQ(database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'added'"), 0);
+}
+
+TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
+  const auto columns = [](Database& database) {
+    std::vector<std::string> all;
+    Statement statement(
+        database,
+        "SELECT t.name || '.' || c.name || ' ' || c.type || c.\"notnull\" FROM sqlite_schema AS t "
+        "JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table' ORDER BY t.name, c.cid");
+    while (statement.step()) all.push_back(statement.shown(0));
+    return all;
+  };
+  Database old, fresh;
+  create_schema(fresh);
+  make_version_1(old);
+  for (const char* added :
+       {"plan.chunk_bytes", "plan.movable_bytes", "plan.chunk_count", "plan.slack", "plan.forced_bytes",
+        "plan.link_h2d_bytes_per_second", "plan.link_d2h_bytes_per_second",
+        "plan.duplex_h2d_bytes_per_second", "plan.duplex_d2h_bytes_per_second", "plan_action.tensor",
+        "run.iterations_followed", "run.departures", "run.mappings", "run.forced_bytes"}) {
+    const std::string name = added;
+    const std::size_t dot = name.find('.');
+    old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
+  }
+  EXPECT_NE(columns(old), columns(fresh));
+  migrate(old, kSessionVersion, session_migrations());
+  EXPECT_EQ(columns(old), columns(fresh));
 }
 
 }  // namespace
