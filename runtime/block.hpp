@@ -5,6 +5,7 @@
 #include "runtime/moment.hpp"
 #include "trace/job_status.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,6 +35,7 @@ struct Block {
   bool live = false;
   bool stream_ordered = false;    ///< by cuMemAllocAsync
   bool arena = false;             ///< holds small allocations; always resident
+  bool remapped = false;          ///< pieces were mapped anew, each for itself
   bool planned = false;           ///< the plan in place has it: while free, it is in no list
   std::uint32_t plan_tensor = 0;  ///< of that plan
   std::size_t requested = 0;      ///< bytes the program asked for
@@ -52,6 +54,15 @@ struct Block {
   bool in_order = false;
 
   bool movable() const { return resident_reason == trace::ResidentReason::kCount; }
+  /// Whether two pieces map one chunk, so that it cannot hold contents as it is. Pieces that were away and
+  /// came back apart from each other can.
+  bool maps_twice() const {
+    if (!remapped) return false;
+    std::vector<ChunkId> chunks;
+    for (const Piece& piece : pieces) chunks.push_back(piece.chunk);
+    std::sort(chunks.begin(), chunks.end());
+    return std::adjacent_find(chunks.begin(), chunks.end()) != chunks.end();
+  }
   std::uint32_t piece_count() const { return static_cast<std::uint32_t>(pieces.size()); }
 };
 

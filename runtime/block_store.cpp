@@ -68,6 +68,7 @@ bool BlockStore::remap(Block& block, std::uint32_t piece, ChunkId chunk) {
     return false;
   }
   part.chunk = chunk;
+  block.remapped = true;
   ++mappings_;
   return true;
 }

@@ -317,6 +317,7 @@ Block* DeviceMemory::clean_block(std::size_t pieces, bool claimed) {
   Block* best = nullptr;
   for (Block* block : store_->free_blocks(pieces)) {
     if (best != nullptr && block->last_use <= best->last_use) continue;
+    if (block->maps_twice()) continue;
     const bool clean = std::all_of(block->pieces.begin(), block->pieces.end(), [&](const Piece& piece) {
       if (piece.chunk == kNoChunk) return false;
       const Chunk& chunk = (*pool_)[piece.chunk];
@@ -345,6 +346,7 @@ Block* DeviceMemory::block_under_pressure(std::size_t pieces) {
   Block* best = nullptr;
   std::uint64_t best_use = newest_allowed + 1;
   for (Block* block : store_->free_blocks(pieces)) {
+    if (block->maps_twice()) continue;
     std::uint64_t newest = 0;
     for (const Piece& piece : block->pieces) {
       const Block* owner = piece.chunk == kNoChunk ? nullptr : (*pool_)[piece.chunk].owner;

@@ -288,7 +288,7 @@ Block* DeviceMemory::planned_place(std::size_t bytes) {
     Block* block = plan_->blocks[plan_->first_block[tensor] + address];
     if (block == nullptr || block->live) continue;
     const bool clean = std::all_of(block->pieces.begin(), block->pieces.end(), [&](const Piece& piece) {
-      return piece.chunk != kNoChunk && (*pool_)[piece.chunk].owner == nullptr;
+      return piece.chunk != kNoChunk && piece.chunk == piece.home && (*pool_)[piece.chunk].owner == nullptr;
     });
     if (!clean) continue;
     plan_->next_address[tensor] = (address + 1) % addresses;

@@ -64,6 +64,7 @@ ProgramRun::ProgramRun(const PlannedProgram& program, const Api& api, CUstream s
     void* parameters[] = {&at(tensor).address, &words, &seed};
     check(launch(kernels_.fill, 1000, parameters), "cuLaunchKernel");
     fill_words(at(tensor).words.data(), words, seed);
+    at(tensor).defined = true;
   }
 }
 
@@ -100,6 +101,7 @@ void ProgramRun::allocate(int tensor) {
       static_cast<std::size_t>(program_.story().tensors()[static_cast<std::size_t>(tensor)].bytes);
   check(api_.cuMemAlloc_v2(&at(tensor).address, bytes), "cuMemAlloc");
   at(tensor).words.assign(bytes / 4, 0);
+  at(tensor).defined = false;
 }
 
 void ProgramRun::free(int tensor) {
@@ -111,6 +113,7 @@ void ProgramRun::operate(std::size_t event) {
   const auto& names = program_.story().events()[event].names;
   const PlannedProgram::Work& work = program_.work_of(event);
   Tensor& out = at(names[0]);
+  out.defined = out.defined || work.kind != WorkKind::kAdd;
   std::uint64_t words = out.words.size();
   std::uint32_t value = value_++;
   if (work.kind == WorkKind::kMix) {
@@ -128,11 +131,11 @@ void ProgramRun::operate(std::size_t event) {
 }
 
 std::string ProgramRun::difference() {
+  check(api_.cuCtxSynchronize(), "cuCtxSynchronize");
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
-    if (tensor.address == 0) continue;
+    if (tensor.address == 0 || !tensor.defined) continue;
     std::vector<std::uint32_t> found(tensor.words.size());
-    // A synchronous copy waits for all that was queued.
     check(api_.cuMemcpyDtoH_v2(found.data(), tensor.address, found.size() * 4), "cuMemcpyDtoH");
     for (std::size_t word = 0; word < found.size(); ++word) {
       if (found[word] != tensor.words[word])

@@ -79,6 +79,7 @@ class ProgramRun {
   struct Tensor {
     CUdeviceptr address = 0;
     std::vector<std::uint32_t> words;
+    bool defined = false;  ///< all of it was written
   };
   Tensor& at(int tensor) { return tensors_[static_cast<std::size_t>(tensor)]; }
   const Tensor& at(int tensor) const { return tensors_[static_cast<std::size_t>(tensor)]; }

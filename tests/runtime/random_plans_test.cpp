@@ -1,0 +1,270 @@
+// Random programs that repeat themselves, more or less, under random plans that change while they run.
+// Whatever the plans say, results are those of the model. To replay one: TFERRY_TEST_SEED=N
+// random_plans_test.
+#include "tests/runtime/drivers.hpp"
+#include "tests/runtime/planned_program.hpp"
+#include "tests/runtime/random.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace tferry::runtime_test {
+namespace {
+
+using Kind = PlanStory::Event::Kind;
+
+constexpr std::uint64_t kProgramsOfTest = 40;
+constexpr std::size_t kWidest = 3 * 3;  ///< chunks that one operation names, at most
+
+/// Tensors of one to three chunks that come and go, and operations on those of one size.
+PlannedProgram random_program(Random& random, std::size_t chunk) {
+  PlannedProgram program(chunk);
+  struct Alive {
+    int tensor;
+    std::size_t chunks;
+    bool persistent;
+  };
+  std::vector<Alive> alive;
+  const std::size_t weights = 2 + random.below(5);
+  for (std::size_t i = 0; i < weights; ++i) {
+    const std::size_t chunks = 1 + random.below(3);
+    alive.push_back({program.persistent(chunks), chunks, true});
+  }
+  const std::size_t steps = 10 + random.below(30);
+  for (std::size_t step = 0; step < steps; ++step) {
+    const auto grid = static_cast<unsigned>(1 + random.below(6));
+    if (random.one_in(3) || step == 0) {
+      const std::size_t chunks = 1 + random.below(3);
+      alive.push_back({program.allocate(chunks), chunks, false});
+      program.fill(alive.back().tensor, grid);
+      continue;
+    }
+    const Alive chosen = alive[random.below(alive.size())];
+    std::vector<int> same;
+    for (const Alive& other : alive) {
+      if (other.chunks == chosen.chunks && other.tensor != chosen.tensor) same.push_back(other.tensor);
+    }
+    if (same.size() >= 2 && !random.one_in(4)) {
+      const std::size_t a = random.below(same.size());
+      const std::size_t b = (a + 1 + random.below(same.size() - 1)) % same.size();
+      program.mix(chosen.tensor, same[a], same[b], grid);
+    } else {
+      program.add(chosen.tensor, grid);
+    }
+    if (random.one_in(3) && !chosen.persistent) {
+      program.free(chosen.tensor);
+      std::erase_if(alive, [&](const Alive& other) { return other.tensor == chosen.tensor; });
+    }
+  }
+  program.add(alive[0].tensor, 77);  // tells one iteration from two
+  for (const Alive& left : alive) {
+    if (!left.persistent) program.free(left.tensor);
+  }
+  return program;
+}
+
+/// A plan for the program in which pieces leave and return at random, needed or not.
+trace::FlatPlan random_plan(const PlannedProgram& program, Random& random) {
+  PlanStory story(program.chunk());
+  struct Away {
+    int tensor;
+    std::uint32_t first;
+    std::uint32_t count;
+  };
+  std::vector<int> alive;
+  std::vector<Away> away;
+  for (std::size_t i = 0; i < program.story().tensors().size(); ++i) {
+    const auto& tensor = program.story().tensors()[i];
+    if (tensor.persistent) alive.push_back(story.persistent(tensor.bytes));
+  }
+  const auto come_back = [&](std::size_t which) {
+    story.come_back(away[which].tensor, away[which].first, away[which].count);
+    away.erase(away.begin() + static_cast<std::ptrdiff_t>(which));
+  };
+  std::uint32_t operations = 0;
+  const std::uint64_t sparse = 1 + random.below(6);
+  for (const PlanStory::Event& event : program.story().events()) {
+    while (!away.empty() && random.one_in(4) && operations < program.story().operations())
+      come_back(random.below(away.size()));
+    if (event.kind == Kind::kAllocate) {
+      alive.push_back(
+          story.allocate(program.story().tensors()[static_cast<std::size_t>(event.tensor)].bytes));
+    } else if (event.kind == Kind::kFree) {
+      std::erase(alive, event.tensor);
+      for (std::size_t i = away.size(); i > 0; --i) {
+        if (away[i - 1].tensor == event.tensor) come_back(i - 1);
+      }
+      story.free(event.tensor);
+    } else if (event.kind == Kind::kOperation) {
+      const bool last = ++operations == program.story().operations();
+      for (std::size_t i = away.size(); last && i > 0; --i) come_back(i - 1);
+      story.operation(event.signature, event.names);
+      while (!last && random.one_in(sparse) && !alive.empty()) {
+        const int tensor = alive[random.below(alive.size())];
+        const std::uint32_t pieces = story.tensors()[static_cast<std::size_t>(tensor)].pieces;
+        const auto first = static_cast<std::uint32_t>(random.below(pieces));
+        const auto count = static_cast<std::uint32_t>(1 + random.below(pieces - first));
+        const bool is_away =
+            std::any_of(away.begin(), away.end(), [&](const Away& a) { return a.tensor == tensor; });
+        if (is_away) break;
+        story.leave(tensor, first, count);
+        away.push_back({tensor, first, count});
+      }
+    }
+  }
+  return story.plan(static_cast<std::uint32_t>(random.below(3)));
+}
+
+/// A program's run with surprises: operations and allocations more, operations less, frees late.
+class SurprisingRun {
+ public:
+  SurprisingRun(const PlannedProgram& program, const Api& api, CUstream stream, Random& random)
+      : run(program, api, stream), program_(program), api_(api), random_(random) {}
+
+  void iterate(std::size_t one_in) {
+    const auto& events = program_.story().events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const bool surprise = one_in != 0 && random_.one_in(one_in);
+      if (surprise) surprise_before(i);
+      if (surprise && events[i].kind == Kind::kOperation && random_.one_in(3) && !fills(i)) continue;
+      if (surprise && events[i].kind == Kind::kFree) {
+        late_.push_back(events[i].tensor);
+      } else {
+        free_late(events[i]);
+        run.iterate(i, i + 1);
+      }
+    }
+  }
+  void end() {
+    while (!late_.empty()) {
+      run.free(late_.back());
+      late_.pop_back();
+    }
+    while (!own_.empty()) drop_own();
+  }
+
+  ProgramRun run;
+
+ private:
+  bool fills(std::size_t event) const {
+    return program_.work_of(event).kind == PlannedProgram::Work::Kind::kFill;
+  }
+  /// A tensor that is to be allocated again is freed at last, and some others.
+  void free_late(const PlanStory::Event& event) {
+    std::erase_if(late_, [&](int tensor) {
+      const bool due = (event.kind == Kind::kAllocate && event.tensor == tensor) || random_.one_in(20);
+      if (due) run.free(tensor);
+      return due;
+    });
+  }
+  void surprise_before(std::size_t) {
+    if (own_.size() < 3 && random_.one_in(2)) {
+      CUdeviceptr address = 0;
+      if (api_.cuMemAlloc_v2(&address, (1 + random_.below(3)) * program_.chunk()) == CUDA_SUCCESS)
+        own_.push_back(address);
+    } else if (!own_.empty() && random_.one_in(2)) {
+      drop_own();
+    }
+    for (std::size_t times = random_.below(6); times > 0 && !own_.empty(); --times) {
+      std::uint64_t words = program_.chunk() / 4;
+      std::uint32_t value = random_.word();
+      void* parameters[] = {&own_.back(), &words, &value};
+      run.launch(run.kernels().fill, static_cast<unsigned>(1 + random_.below(9)), parameters);
+    }
+  }
+  void drop_own() {
+    api_.cuMemFree_v2(own_.back());
+    own_.pop_back();
+  }
+
+  const PlannedProgram& program_;
+  const Api& api_;
+  Random& random_;
+  std::vector<int> late_;
+  std::vector<CUdeviceptr> own_;  ///< allocations that no plan knows
+};
+
+struct Seen {
+  std::int64_t adoptions = 0;
+  std::int64_t followed = 0;
+  std::int64_t done = 0;
+  std::int64_t conflicts = 0;
+  std::int64_t late = 0;
+};
+Seen seen() {
+  const trace::DeviceStatus& device = Drivers::get().device();
+  return {device.plan_adoptions, device.plan_iterations_followed, device.plan_actions_done,
+          device.plan_conflicts, device.plan_late_fetches};
+}
+
+void expect_right(std::uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Drivers& drivers = Drivers::get();
+  Random random(seed);
+  const PlannedProgram program = random_program(random, drivers.chunk());
+  trace::FlatPlan plan = random_plan(program, random);
+  const std::size_t budget =
+      std::max<std::size_t>(plan.budget_bytes / drivers.chunk(), 2 * kWidest) + random.below(3);
+  drivers.set_budget(budget * drivers.chunk());
+  drivers.set_jitter(random.one_in(3) ? seed : 0);
+  drivers.clear_peaks();
+  const Api& api = drivers.ferried();
+  CUcontext context = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, api.cuDevicePrimaryCtxRetain(&context, 0));
+  ASSERT_EQ(CUDA_SUCCESS, api.cuCtxSetCurrent(context));
+  CUstream stream = nullptr;
+  ASSERT_EQ(CUDA_SUCCESS, api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  std::string error;
+  ASSERT_TRUE(write_plan(drivers.live_plan_path(), plan, error)) << error;
+  {
+    SurprisingRun job(program, api, stream, random);
+    const std::size_t surprises = random.one_in(4) ? 0 : 3 + random.below(40);
+    for (int iteration = 0; iteration < 14; ++iteration) {
+      job.iterate(iteration < 3 || iteration % 4 == 3 ? 0 : surprises);
+      const std::string difference = iteration % 3 == 2 ? job.run.difference() : "";
+      ASSERT_EQ("", difference) << "after iteration " << iteration;
+      if (random.one_in(4)) {
+        plan = random_plan(program, random);
+        ASSERT_TRUE(write_plan(drivers.live_plan_path(), plan, error)) << error;
+      }
+    }
+    ASSERT_EQ("", job.run.difference());
+    job.end();
+  }
+  const std::size_t trap = std::getenv("TFERRY_VERIFY") != nullptr ? drivers.chunk() : 0;
+  EXPECT_LE(drivers.statistics().memory_peak, budget * drivers.chunk() + trap);
+  EXPECT_EQ(0, drivers.device().audit_failures);
+  EXPECT_EQ(0, drivers.statistics().illegal_accesses);
+  drivers.set_jitter(0);
+  ASSERT_EQ(CUDA_SUCCESS, api.cuDevicePrimaryCtxReset_v2(0));
+  EXPECT_EQ(0U, drivers.statistics().memory_used);
+  EXPECT_EQ(0U, drivers.statistics().mappings);
+}
+
+class RandomPlans : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomPlans, GiveTheSameBytesWhateverTheySay) {
+  if (const char* text = std::getenv("TFERRY_TEST_SEED"))
+    return expect_right(std::strtoull(text, nullptr, 10));
+  const Seen before = seen();
+  for (std::uint64_t i = 0; i < kProgramsOfTest; ++i) {
+    expect_right(GetParam() * kProgramsOfTest + i + 1);
+    if (HasFatalFailure()) return;
+  }
+  const Seen after = seen();
+  EXPECT_LT(before.adoptions + 40, after.adoptions);
+  EXPECT_LT(before.followed + 40, after.followed);
+  EXPECT_LT(before.done + 100, after.done);
+  EXPECT_LT(before.conflicts, after.conflicts);
+  EXPECT_LT(before.late, after.late);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, RandomPlans, ::testing::Range<std::uint64_t>(0, 4));
+
+}  // namespace
+}  // namespace tferry::runtime_test
