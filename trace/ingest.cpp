@@ -18,7 +18,7 @@ std::string utc_now() {
 
 }  // namespace
 
-IngestReport ingest(const Recording& recording, SessionWriter& writer) {
+IngestReport ingest(const Recording& recording, SessionWriter& writer, std::int64_t window_bytes) {
   IngestReport report;
   report.unreadable_spools = static_cast<std::int64_t>(recording.unreadable.size());
   writer.set_meta("created_by", std::string("tferry ") + TFERRY_VERSION);
@@ -32,7 +32,7 @@ IngestReport ingest(const Recording& recording, SessionWriter& writer) {
       ++report.spools;
       report.records += spool.records;
     }
-    ProcessIngest(process, names, writer, report).write();
+    ProcessIngest(process, names, writer, report).write(window_bytes);
   }
   for (const std::string& reason : recording.unreadable) {
     writer.insert(LossRow{.what = "spool", .reason = "damaged", .count = 1, .detail = reason});

@@ -17,6 +17,7 @@ struct IngestReport {
   std::int64_t records = 0;
   std::int64_t kernels = 0;       ///< that ran
   std::int64_t kernel_calls = 0;  ///< that hooks saw
+  std::int64_t allocations = 0;
   std::int64_t bad_times = 0;
   JoinCounts join;
 };
@@ -26,9 +27,13 @@ struct IngestReport {
 /// movements of the runtime with the copies that made them. What does not fit is counted in table `loss`,
 /// times that cannot be are left out, and nothing throws but the session itself (SessionError).
 ///
+/// The spools are read in windows of time, about `window_bytes` at once, so that memory does not grow with
+/// the recording: a window, what is alive at its end, and distinct names.
+///
 ///   SessionWriter writer = SessionWriter::create("train.1.tferry");
 ///   IngestReport report = ingest(Recording::read(spool_paths), writer);
 ///   writer.publish();
-IngestReport ingest(const Recording& recording, SessionWriter& writer);
+IngestReport ingest(const Recording& recording, SessionWriter& writer,
+                    std::int64_t window_bytes = std::int64_t{16} << 20);
 
 }  // namespace tferry::trace

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <unordered_map>
+#include <optional>
 
 namespace tferry::trace {
 namespace {
@@ -15,6 +14,7 @@ constexpr std::size_t kFarRun = 16;    // and after a long one
 constexpr int kMaxFarFailures = 16;
 constexpr std::size_t kGap = 256;      // left-over pairs are sought in gaps up to this length
 constexpr std::size_t kOvertaken = 8;  // and this far outside
+constexpr std::size_t kAnchor = 16;    // this many pairs in a row are right, whatever comes later
 
 /// Records of one correlation id in one stream: what one call did.
 struct Unit {
@@ -37,9 +37,9 @@ bool directions_fit(CopyKind a, CopyKind b) {
 /// Walks the calls and units of one sequence together; see join().
 class Alignment {
  public:
-  Alignment(std::span<const JoinCall* const> calls, std::span<const Unit> units, std::int64_t slack_ns,
-            std::vector<std::int64_t>& unit_of_call, JoinCounts& counts)
-      : calls_(calls), units_(units), slack_ns_(slack_ns), unit_of_call_(unit_of_call), counts_(counts) {}
+  Alignment(std::span<const JoinCall* const> calls, std::span<const Unit> units, const JoinOptions& options,
+            std::vector<std::int64_t>& unit_of_call)
+      : calls_(calls), units_(units), options_(options), unit_of_call_(unit_of_call) {}
 
   void run() {
     std::size_t call = 0, unit = 0;
@@ -49,13 +49,23 @@ class Alignment {
       } else if (fits(call, unit)) {
         unit_of_call_[call++] = static_cast<std::int64_t>(unit++);
       } else {
-        ++counts_.resynchronisations;
-        const auto [skip_calls, skip_units] = find_skip(call, unit);
-        call += skip_calls;
-        unit += skip_units;
+        const auto skip = find_skip(call, unit);
+        if (!skip) break;
+        mismatches_.push_back(call);
+        call += skip->calls;
+        unit += skip->units;
       }
     }
+    settle();
     pair_left_overs();
+  }
+
+  /// What lies before is settled.
+  std::size_t calls_settled() const { return calls_settled_; }
+  std::size_t units_settled() const { return units_settled_; }
+  std::int64_t mismatches() const {
+    return std::count_if(mismatches_.begin(), mismatches_.end(),
+                         [&](std::size_t call) { return call < calls_settled_; });
   }
 
  private:
@@ -65,7 +75,8 @@ class Alignment {
 
   bool too_early(std::size_t call, std::size_t unit) const {
     const std::int64_t call_ns = calls_[call]->time_ns;
-    return units_[unit].start_ns != 0 && call_ns > slack_ns_ && units_[unit].start_ns < call_ns - slack_ns_;
+    return units_[unit].start_ns != 0 && call_ns > options_.clock_slack_ns &&
+           units_[unit].start_ns < call_ns - options_.clock_slack_ns;
   }
   bool fits(std::size_t call, std::size_t unit) const {
     return shapes_fit(calls_[call]->shape, units_[unit].shape) && !too_early(call, unit);
@@ -78,16 +89,20 @@ class Alignment {
     return left > 0;
   }
 
-  Skip find_skip(std::size_t call, std::size_t unit) {
+  /// None where more calls or records are needed to tell.
+  std::optional<Skip> find_skip(std::size_t call, std::size_t unit) {
     const std::size_t calls_left = calls_.size() - call, units_left = units_.size() - unit;
+    const std::size_t enough = kWindow + kRun;
+    if (may_wait() && (calls_left < enough || units_left < enough)) return std::nullopt;
     for (std::size_t distance = 1; distance <= kWindow; ++distance) {
       for (std::size_t skip = 0; skip <= distance; ++skip) {
         if (skip < calls_left && distance - skip < units_left &&
             run_fits(call + skip, unit + distance - skip, kRun)) {
-          return {skip, distance - skip};
+          return Skip{skip, distance - skip};
         }
       }
     }
+    if (may_wait() && (calls_left < kFar + kFarRun || units_left < kFar + kFarRun)) return std::nullopt;
     // Two sequences that have nothing in common must not cost a long search at every step.
     if (far_failures_ < kMaxFarFailures) {
       ++far_failures_;
@@ -98,10 +113,47 @@ class Alignment {
         if (run_fits(call, unit + skip, kFarRun)) return found_far({0, skip});
       }
     }
-    return {std::min(kWindow, calls_left), std::min(kWindow, units_left)};
+    return Skip{std::min(kWindow, calls_left), std::min(kWindow, units_left)};
   }
 
-  Skip found_far(Skip skip) {
+  bool may_wait() const {
+    return !options_.last && calls_.size() <= options_.most_unsettled &&
+           units_.size() <= options_.most_unsettled;
+  }
+
+  /// Everything, or what lies before the last pairs that stand in a row: a unit at the very end may get more
+  /// records, and of those that follow each other closely one may have been overtaken.
+  void settle() {
+    calls_settled_ = calls_.size();
+    units_settled_ = units_.size();
+    if (options_.last) return;
+    std::size_t in_a_row = 0, calls = 0, units = 0;
+    for (std::size_t call = 0; call < calls_.size(); ++call) {
+      const std::int64_t unit = unit_of_call_[call];
+      const bool follows = call > 0 && unit >= 0 && unit_of_call_[call - 1] == unit - 1;
+      in_a_row = unit < 0 ? 0 : follows ? in_a_row + 1 : 1;
+      if (in_a_row < 2 * kAnchor) continue;
+      calls = call + 1 - kAnchor;
+      units = static_cast<std::size_t>(unit) + 1 - kAnchor;
+    }
+    if (!may_wait()) {
+      calls = std::max(calls, calls_.size() - std::min(calls_.size(), options_.most_unsettled / 2));
+      units = std::max(units, units_.size() - std::min(units_.size(), options_.most_unsettled / 2));
+    }
+    forget_pairs_across(calls, units);
+    calls_settled_ = calls;
+    units_settled_ = units;
+  }
+
+  /// Only what is settled on both sides keeps its partner.
+  void forget_pairs_across(std::size_t calls, std::size_t units) {
+    for (std::size_t call = 0; call < calls_.size(); ++call) {
+      std::int64_t& unit = unit_of_call_[call];
+      if (call >= calls || unit >= static_cast<std::int64_t>(units)) unit = JoinResult::kNone;
+    }
+  }
+
+  std::optional<Skip> found_far(Skip skip) {
     far_failures_ = 0;
     return skip;
   }
@@ -113,18 +165,18 @@ class Alignment {
       if (unit >= 0) taken[static_cast<std::size_t>(unit)] = true;
     }
     // A call's partner lies between those of its matched neighbours, or a few places outside.
-    std::vector<std::size_t> next(calls_.size() + 1, units_.size());
-    for (std::size_t call = calls_.size(); call-- > 0;) {
+    std::vector<std::size_t> next(calls_settled_ + 1, units_settled_);
+    for (std::size_t call = calls_settled_; call-- > 0;) {
       next[call] = unit_of_call_[call] >= 0 ? static_cast<std::size_t>(unit_of_call_[call]) : next[call + 1];
     }
     std::size_t before = 0;
-    for (std::size_t call = 0; call < calls_.size(); ++call) {
+    for (std::size_t call = 0; call < calls_settled_; ++call) {
       if (unit_of_call_[call] >= 0) {
         before = static_cast<std::size_t>(unit_of_call_[call]);
         continue;
       }
       const std::size_t first = before > kOvertaken ? before - kOvertaken : 0;
-      const std::size_t last = std::min({units_.size(), next[call] + kOvertaken, first + kGap});
+      const std::size_t last = std::min({units_settled_, next[call] + kOvertaken, first + kGap});
       for (std::size_t unit = first; unit < last; ++unit) {
         if (taken[unit] || !fits(call, unit)) continue;
         unit_of_call_[call] = static_cast<std::int64_t>(unit);
@@ -136,9 +188,10 @@ class Alignment {
 
   std::span<const JoinCall* const> calls_;
   std::span<const Unit> units_;
-  std::int64_t slack_ns_;
+  const JoinOptions& options_;
   std::vector<std::int64_t>& unit_of_call_;
-  JoinCounts& counts_;
+  std::vector<std::size_t> mismatches_;  ///< calls at which the two did not fit
+  std::size_t calls_settled_ = 0, units_settled_ = 0;
   int far_failures_ = 0;  ///< in a row
 };
 
@@ -197,8 +250,8 @@ JoinResult join(std::span<const JoinCall> calls, std::span<const JoinRecord> rec
   JoinResult result;
   result.record_of_call.assign(calls.size(), JoinResult::kNone);
   result.call_of_record.assign(records.size(), JoinResult::kNone);
-  result.counts.calls = static_cast<std::int64_t>(calls.size());
-  result.counts.records = static_cast<std::int64_t>(records.size());
+  result.call_settled.assign(calls.size(), false);
+  result.record_settled.assign(records.size(), false);
 
   std::map<std::uint64_t, Sequence> streams;
   Sequence graphs;
@@ -219,8 +272,18 @@ JoinResult join(std::span<const JoinCall> calls, std::span<const JoinRecord> rec
     std::vector<const JoinCall*> ordered;
     for (const std::int64_t call : sequence.calls) ordered.push_back(&calls[static_cast<std::size_t>(call)]);
     std::vector<std::int64_t> unit_of_call(ordered.size(), JoinResult::kNone);
-    Alignment(ordered, units, options.clock_slack_ns, unit_of_call, result.counts).run();
-    for (std::size_t i = 0; i < unit_of_call.size(); ++i) {
+    Alignment alignment(ordered, units, options, unit_of_call);
+    alignment.run();
+    result.counts.resynchronisations += alignment.mismatches();
+    for (std::size_t unit = 0; unit < alignment.units_settled(); ++unit) {
+      for (const std::int64_t record : units[unit].records) {
+        result.record_settled[static_cast<std::size_t>(record)] = true;
+        ++result.counts.records;
+      }
+    }
+    for (std::size_t i = 0; i < alignment.calls_settled(); ++i) {
+      result.call_settled[static_cast<std::size_t>(sequence.calls[i])] = true;
+      ++result.counts.calls;
       if (unit_of_call[i] < 0) continue;
       const Unit& unit = units[static_cast<std::size_t>(unit_of_call[i])];
       result.record_of_call[static_cast<std::size_t>(sequence.calls[i])] = unit.records.front();

@@ -38,6 +38,7 @@ struct JoinRecord {
   OperationShape shape;
 };
 
+/// Of what is settled.
 struct JoinCounts {
   std::int64_t calls = 0, records = 0;
   std::int64_t matched_calls = 0;       ///< with at least one record
@@ -47,8 +48,9 @@ struct JoinCounts {
 
 struct JoinResult {
   static constexpr std::int64_t kNone = -1;
-  std::vector<std::int64_t> record_of_call;  ///< index of the call's first record, or kNone
-  std::vector<std::int64_t> call_of_record;  ///< index of the record's call, or kNone
+  std::vector<std::int64_t> record_of_call;        ///< index of the call's first record, or kNone
+  std::vector<std::int64_t> call_of_record;        ///< index of the record's call, or kNone
+  std::vector<bool> call_settled, record_settled;  ///< false: to be joined again, with what comes later
   JoinCounts counts;
 };
 
@@ -56,6 +58,11 @@ struct JoinOptions {
   /// A record that starts more than this before its call cannot be its. Clocks of hooks and CUPTI agree to
   /// less.
   std::int64_t clock_slack_ns = 200'000;
+  /// False: these are the beginnings of longer sequences. What more calls or records could change stays
+  /// unsettled and without partner.
+  bool last = true;
+  /// But in no stream more calls or records than this stay unsettled, whatever comes later.
+  std::size_t most_unsettled = std::size_t{1} << 17;
 };
 
 /// Tells which record belongs to which call, for one process.
@@ -70,6 +77,9 @@ struct JoinOptions {
 ///
 /// Records of graphs are joined by launch: all of one correlation id to one call, launches in their order
 /// over all streams of the process.
+///
+/// A long recording is joined piece by piece (`last`): what is settled is what a join of everything would
+/// give, unless a stream lost more at once than may stay unsettled.
 ///
 /// Order of the inputs does not matter. Time O(n log n) where they fit.
 JoinResult join(std::span<const JoinCall> calls, std::span<const JoinRecord> records,

@@ -150,32 +150,33 @@ struct Damaged {
   std::vector<JoinRecord> records;
   std::vector<std::int64_t> true_call;
 
-  Damaged(std::mt19937_64& random, bool distinct) {
-    const std::size_t count = random() % 400;
+  /// `rarer` times fewer losses than one in twenty.
+  Damaged(std::mt19937_64& random, bool distinct, std::size_t most = 400, std::uint64_t rarer = 1) {
+    const std::size_t count = random() % most;
     const std::uint64_t names = distinct ? 1'000'000'007 : random() % 6 + 1;
     for (std::size_t i = 0; i < count; ++i) {
       const OperationShape shape = kernel(random() % names + 1, static_cast<std::uint32_t>(random() % 3 + 1));
       const auto time = static_cast<std::int64_t>(1000 * (i + 1));
-      if (random() % 20 != 0)
+      if (random() % (20 * rarer) != 0)
         calls.push_back({.stream = 1, .sequence = 2 * i, .time_ns = time, .shape = shape});
-      if (random() % 50 == 0) {
+      if (random() % (50 * rarer) == 0) {
         calls.push_back({.stream = 1, .sequence = 2 * i + 1, .time_ns = time, .shape = kernel(999)});
       }
-      if (random() % 20 != 0) {
+      if (random() % (20 * rarer) != 0) {
         records.push_back({.stream = 1,
                            .correlation_id = static_cast<std::uint32_t>(2 * i + 1),
                            .start_ns = time + 500,
                            .shape = shape});
         true_call.push_back(static_cast<std::int64_t>(2 * i));
       }
-      if (random() % 50 == 0) {
+      if (random() % (50 * rarer) == 0) {
         records.push_back({.stream = 1,
                            .correlation_id = static_cast<std::uint32_t>(2 * i + 2),
                            .start_ns = time + 600,
                            .shape = kernel(998)});
         true_call.push_back(-1);
       }
-      if (calls.size() > 1 && random() % 50 == 0)
+      if (calls.size() > 1 && random() % (50 * rarer) == 0)
         std::swap(calls.back().sequence, calls[calls.size() - 2].sequence);
     }
     std::shuffle(calls.begin(), calls.end(), random);
@@ -231,6 +232,94 @@ TEST(JoinTest, DistinctOperationsFindTheirOwnPartnerWhereverTheyHaveOne) {
   }
   EXPECT_GT(possible, 50'000);
   EXPECT_GT(static_cast<double>(found), 0.999 * static_cast<double>(possible));
+}
+
+/// Joins piece by piece as a long recording is joined: in each step everything before a moment, and what was
+/// left unsettled. Partners by index in the whole.
+JoinResult join_in_pieces(const Damaged& stream, std::mt19937_64& random, std::int64_t& settled_early) {
+  JoinResult whole;
+  whole.record_of_call.assign(stream.calls.size(), JoinResult::kNone);
+  whole.call_of_record.assign(stream.records.size(), JoinResult::kNone);
+  std::vector<std::size_t> calls, records;  // unsettled
+  std::int64_t from_ns = 0;
+  for (bool last = false; !last;) {
+    const auto step = static_cast<std::int64_t>(random() % 300'000 + 1);
+    last = from_ns > 3'000'000;
+    const std::int64_t to_ns = last ? std::int64_t{1} << 60 : from_ns + step;
+    for (std::size_t i = 0; i < stream.calls.size(); ++i) {
+      if (stream.calls[i].time_ns >= from_ns && stream.calls[i].time_ns < to_ns) calls.push_back(i);
+    }
+    for (std::size_t i = 0; i < stream.records.size(); ++i) {
+      if (stream.records[i].start_ns >= from_ns && stream.records[i].start_ns < to_ns) records.push_back(i);
+    }
+    from_ns = to_ns;
+    std::vector<JoinCall> some_calls;
+    std::vector<JoinRecord> some_records;
+    for (const std::size_t i : calls) some_calls.push_back(stream.calls[i]);
+    for (const std::size_t i : records) some_records.push_back(stream.records[i]);
+    JoinOptions options;
+    options.last = last;
+    const JoinResult part = join(some_calls, some_records, options);
+    whole.counts.calls += part.counts.calls;
+    if (!last) settled_early += part.counts.calls;
+    whole.counts.records += part.counts.records;
+    whole.counts.matched_calls += part.counts.matched_calls;
+    std::vector<std::size_t> calls_left, records_left;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (!part.call_settled[i]) calls_left.push_back(calls[i]);
+      if (part.record_of_call[i] < 0) continue;
+      EXPECT_TRUE(part.call_settled[i]);
+      EXPECT_TRUE(part.record_settled[static_cast<std::size_t>(part.record_of_call[i])]);
+      const std::size_t record = records[static_cast<std::size_t>(part.record_of_call[i])];
+      whole.record_of_call[calls[i]] = static_cast<std::int64_t>(record);
+      whole.call_of_record[record] = static_cast<std::int64_t>(calls[i]);
+    }
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (!part.record_settled[i]) records_left.push_back(records[i]);
+    }
+    calls = calls_left;
+    records = records_left;
+  }
+  EXPECT_TRUE(calls.empty() && records.empty());
+  return whole;
+}
+
+TEST(JoinTest, PieceByPieceGivesWhatTheWholeGives) {
+  std::mt19937_64 random(11);
+  std::int64_t settled_early = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Damaged stream(random, round % 2 == 0, 3000, 4);
+    const JoinResult whole = join(stream.calls, stream.records);
+    const JoinResult pieces = join_in_pieces(stream, random, settled_early);
+    EXPECT_EQ(pieces.record_of_call, whole.record_of_call) << round;
+    EXPECT_EQ(pieces.call_of_record, whole.call_of_record) << round;
+    EXPECT_EQ(pieces.counts.calls, whole.counts.calls);
+    EXPECT_EQ(pieces.counts.records, whole.counts.records);
+    EXPECT_EQ(pieces.counts.matched_calls, whole.counts.matched_calls);
+  }
+  EXPECT_GT(settled_early, 50'000);
+}
+
+TEST(JoinTest, OfALongStreamOnlyTheEndIsUnsettled) {
+  std::vector<OperationShape> shapes;
+  for (std::uint64_t i = 0; i < 10'000; ++i) shapes.push_back(kernel(i % 7 + 1));
+  const Stream stream(shapes);
+  JoinOptions options;
+  options.last = false;
+  const JoinResult result = join(stream.calls, stream.records, options);
+  EXPECT_GT(result.counts.calls, 9'900);
+  EXPECT_EQ(result.counts.matched_calls, result.counts.calls);
+  EXPECT_LT(result.counts.calls, 10'000);
+}
+
+TEST(JoinTest, CallsThatNoRecordEverTellsOfAreNotKeptForEver) {
+  std::vector<JoinCall> calls;
+  for (std::uint64_t i = 0; i < 1000; ++i) calls.push_back({.stream = 1, .sequence = i, .shape = kernel(1)});
+  JoinOptions options;
+  options.last = false;
+  EXPECT_EQ(join(calls, {}, options).counts.calls, 0);
+  options.most_unsettled = 800;
+  EXPECT_EQ(join(calls, {}, options).counts.calls, 600);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace tferry::trace {
 namespace {
 
 constexpr std::size_t kSample = 2000;       // calls and records that decide about a stream
+constexpr std::size_t kFewest = 100;        // of both, while more may come
 constexpr std::uint64_t kNoStream = ~0ull;  // of a call whose handle means nothing known
 
 std::uint64_t number(ActivityStream stream) {
@@ -19,13 +20,41 @@ ActivityStream stream_of_number(std::uint64_t number) {
 
 }  // namespace
 
-OperationJoin::OperationJoin(const RecordedProcess& process) : process_(process), streams_(process.streams) {
+KnownStreams::KnownStreams(const RecordedProcess& process)
+    : map_(process.streams), runtime_handles_(process.transfer_streams) {
+  for (const StreamRecord& record : process.streams) {
+    if (record.owner == StreamOwner::kRuntime) runtime_handles_.insert(record.handle);
+  }
+  for (const StreamRecord& record : process.streams) {
+    if (record.stream_id == 0 || runtime_handles_.count(record.handle) == 0) continue;
+    owners_[{record.context_id, record.stream_id}] = StreamOwner::kRuntime;
+  }
+}
+
+StreamOwner KnownStreams::owner(ActivityStream stream) const {
+  const auto place = owners_.find(stream);
+  return place == owners_.end() ? StreamOwner::kProgram : place->second;
+}
+
+void KnownStreams::name(const OperationCall& call, ActivityStream stream) {
+  named_.insert(stream);
+  if (runtime_handles_.count(call.handle) > 0) owners_[stream] = StreamOwner::kRuntime;
+}
+
+void KnownStreams::assume(std::uint64_t handle, std::int32_t device, ActivityStream stream) {
+  map_.assume(handle, device, stream);
+  named_.insert(stream);
+}
+
+OperationJoin::OperationJoin(const RecordWindow& window, KnownStreams& streams, bool last)
+    : window_(window), streams_(streams) {
   collect_calls();
   collect_records();
-  infer_streams();
+  infer_streams(last);
   set_streams();
-  joined_ = join(join_calls_, join_records_);
-  find_owners();
+  JoinOptions options;
+  options.last = last;
+  joined_ = join(join_calls_, join_records_, options);
 }
 
 void OperationJoin::add_call(const OperationCall& call, std::uint64_t sequence, const OperationShape& shape) {
@@ -35,31 +64,31 @@ void OperationJoin::add_call(const OperationCall& call, std::uint64_t sequence, 
 
 void OperationJoin::collect_calls() {
   using From = OperationCall::From;
-  for (std::size_t i = 0; i < process_.kernel_calls.size(); ++i) {
-    const KernelLaunchRecord& call = process_.kernel_calls[i];
+  for (std::size_t i = 0; i < window_.kernel_calls.size(); ++i) {
+    const KernelLaunchRecord& call = window_.kernel_calls[i];
     if (call.captured != 0) continue;
     add_call({From::kKernel, i, call.device, call.stream, call.time_ns}, call.sequence,
              {.name = call.name, .grid = call.grid, .block = call.block});
   }
-  for (std::size_t i = 0; i < process_.memcpy_calls.size(); ++i) {
-    const MemcpyCallRecord& call = process_.memcpy_calls[i];
+  for (std::size_t i = 0; i < window_.memcpy_calls.size(); ++i) {
+    const MemcpyCallRecord& call = window_.memcpy_calls[i];
     if (call.captured != 0) continue;
     add_call({From::kMemcpy, i, call.device, call.stream, call.time_ns}, call.sequence,
              {.kind = OperationKind::kMemcpy, .copy = call.kind, .bytes = call.bytes});
   }
-  for (std::size_t i = 0; i < process_.memset_calls.size(); ++i) {
-    const MemsetCallRecord& call = process_.memset_calls[i];
+  for (std::size_t i = 0; i < window_.memset_calls.size(); ++i) {
+    const MemsetCallRecord& call = window_.memset_calls[i];
     if (call.captured != 0) continue;
     add_call({From::kMemset, i, call.device, call.stream, call.time_ns}, call.sequence,
              {.kind = OperationKind::kMemset, .bytes = call.bytes});
   }
-  for (std::size_t i = 0; i < process_.graph_launches.size(); ++i) {
-    const GraphLaunchRecord& call = process_.graph_launches[i];
+  for (std::size_t i = 0; i < window_.graph_launches.size(); ++i) {
+    const GraphLaunchRecord& call = window_.graph_launches[i];
     add_call({From::kGraph, i, call.device, call.stream, call.time_ns}, call.sequence,
              {.kind = OperationKind::kGraph});
   }
-  for (std::size_t i = 0; i < process_.transfers.size(); ++i) {
-    const TransferRecord& transfer = process_.transfers[i];
+  for (std::size_t i = 0; i < window_.transfers.size(); ++i) {
+    const TransferRecord& transfer = window_.transfers[i];
     if (transfer.kind != TransferKind::kPark && transfer.kind != TransferKind::kFetch) continue;
     const CopyKind copy =
         transfer.kind == TransferKind::kPark ? CopyKind::kDeviceToHost : CopyKind::kHostToDevice;
@@ -77,26 +106,25 @@ void OperationJoin::add_record(const Activity& activity, const OperationShape& s
 }
 
 void OperationJoin::collect_records() {
-  for (const KernelActivityRecord& kernel : process_.kernels) {
+  for (const KernelActivityRecord& kernel : window_.kernels) {
     add_record(kernel, {.name = kernel.name, .grid = kernel.grid, .block = kernel.block});
   }
   first_memcpy_ = join_records_.size();
-  for (const MemcpyActivityRecord& copy : process_.memcpys) {
+  for (const MemcpyActivityRecord& copy : window_.memcpys) {
     add_record(copy, {.kind = OperationKind::kMemcpy, .copy = copy.kind, .bytes = copy.bytes});
   }
   first_memset_ = join_records_.size();
-  for (const MemsetActivityRecord& set : process_.memsets) {
+  for (const MemsetActivityRecord& set : window_.memsets) {
     add_record(set, {.kind = OperationKind::kMemset, .bytes = set.bytes});
   }
 }
 
-void OperationJoin::infer_streams() {
+void OperationJoin::infer_streams(bool last) {
   std::map<std::pair<std::uint64_t, std::int32_t>, std::vector<JoinCall>> unnamed;
-  std::set<ActivityStream> taken;
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     if (calls_[i].from == OperationCall::From::kGraph) continue;
-    if (const auto stream = stream_of(calls_[i])) {
-      taken.insert(*stream);
+    if (const auto stream = streams_.stream_of(calls_[i])) {
+      streams_.name(calls_[i], *stream);
     } else {
       unnamed[{calls_[i].handle, calls_[i].device}].push_back(join_calls_[i]);
     }
@@ -120,7 +148,8 @@ void OperationJoin::infer_streams() {
     std::optional<ActivityStream> chosen;
     for (const auto& [stream, device] : device_of_stream_) {
       const auto& candidates = records[number(stream)];
-      if (taken.count(stream) > 0 || candidates.empty()) continue;
+      if (streams_.named(stream) || candidates.empty()) continue;
+      if (!last && std::min(items.size(), candidates.size()) < kFewest) continue;
       if (handle.second >= 0 && device >= 0 && handle.second != device) continue;
       const std::int64_t fits = join(items, candidates).counts.matched_calls;
       const auto shorter = static_cast<std::int64_t>(std::min(items.size(), candidates.size()));
@@ -129,41 +158,24 @@ void OperationJoin::infer_streams() {
         chosen = stream;
       }
     }
-    if (!chosen) continue;
-    taken.insert(*chosen);
-    streams_.assume(handle.first, handle.second, *chosen);
+    if (chosen) streams_.assume(handle.first, handle.second, *chosen);
   }
 }
 
 void OperationJoin::set_streams() {
   for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (const auto stream = stream_of(calls_[i])) join_calls_[i].stream = number(*stream);
-  }
-}
-
-void OperationJoin::find_owners() {
-  std::set<std::uint64_t> runtime_handles;
-  for (const StreamRecord& record : process_.streams) {
-    if (record.owner == StreamOwner::kRuntime) runtime_handles.insert(record.handle);
-  }
-  for (const TransferRecord& transfer : process_.transfers) {
-    if (transfer.stream != 0) runtime_handles.insert(transfer.stream);
-  }
-  for (const StreamRecord& record : process_.streams) {
-    if (record.stream_id == 0 || runtime_handles.count(record.handle) == 0) continue;
-    owners_[{record.context_id, record.stream_id}] = StreamOwner::kRuntime;
-  }
-  for (const OperationCall& call : calls_) {
-    if (runtime_handles.count(call.handle) == 0) continue;
-    if (const auto stream = stream_of(call)) owners_[*stream] = StreamOwner::kRuntime;
+    const auto stream = streams_.stream_of(calls_[i]);
+    if (!stream) continue;
+    join_calls_[i].stream = number(*stream);
+    streams_.name(calls_[i], *stream);
   }
 }
 
 std::int64_t OperationJoin::records_without_call() const {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < join_records_.size(); ++i) {
-    count += joined_.call_of_record[i] < 0 &&
-             owner(stream_of_number(join_records_[i].stream)) != StreamOwner::kRuntime;
+    count += joined_.record_settled[i] && joined_.call_of_record[i] < 0 &&
+             streams_.owner(stream_of_number(join_records_[i].stream)) != StreamOwner::kRuntime;
   }
   return count;
 }
@@ -181,11 +193,6 @@ std::optional<std::int64_t> OperationJoin::correlation_of_call(std::size_t call)
   const std::int64_t record = joined_.record_of_call[call];
   if (record < 0) return std::nullopt;
   return join_records_[static_cast<std::size_t>(record)].correlation_id;
-}
-
-StreamOwner OperationJoin::owner(ActivityStream stream) const {
-  const auto place = owners_.find(stream);
-  return place == owners_.end() ? StreamOwner::kProgram : place->second;
 }
 
 }  // namespace tferry::trace

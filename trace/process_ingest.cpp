@@ -1,7 +1,6 @@
 #include "trace/process_ingest.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tferry::trace {
 namespace {
@@ -12,11 +11,13 @@ std::optional<std::int64_t> unless(std::int64_t value, std::int64_t unknown) {
 
 std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
-/// Indexes of records by time, so that rows of a table lie in the order in which they are read.
-template <typename Record>
-std::vector<std::size_t> by_time(const std::vector<Record>& records) {
-  std::vector<std::size_t> order(records.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+/// Indexes of settled records by time, so that rows of a table lie in the order in which they are read.
+template <typename Record, typename Settled>
+std::vector<std::size_t> by_time(const std::vector<Record>& records, Settled&& settled) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (settled(i)) order.push_back(i);
+  }
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return records[a].time_ns < records[b].time_ns; });
   return order;
@@ -35,20 +36,42 @@ void set_shape(KernelRow& row, const Dim3& grid, const Dim3& block) {
 
 ProcessIngest::ProcessIngest(const RecordedProcess& process, IngestNames& names, SessionWriter& writer,
                              IngestReport& report)
-    : process_(process), names_(names), writer_(writer), report_(report), join_(process) {}
+    : process_(process), names_(names), writer_(writer), report_(report), known_streams_(process) {}
 
-void ProcessIngest::write() {
+void ProcessIngest::write(std::int64_t window_bytes) {
   write_process();
   write_devices();
   write_streams();
+  // With one side only there is nothing to wait for.
+  const bool both = process_.has(SpoolSource::kRuntime) && process_.has(SpoolSource::kCollector);
+  WindowReader reader(process_, window_bytes);
+  while (reader.next(window_)) write_window(reader.at_end() || !both);
+  write_live_allocations();
+  write_losses();
+}
+
+void ProcessIngest::write_window(bool last) {
+  const OperationJoin join(window_, known_streams_, last);
+  join_ = &join;
+  take_allocations();
+  write_accesses();
+  take_frees();
   write_kernels();
   write_memcpys();
   write_memsets();
   write_graph_launches();
-  write_allocations();
   write_swaps();
   write_events();
-  write_losses();
+  const JoinCounts& counts = join.counts();
+  counts_.calls += counts.calls;
+  counts_.records += counts.records;
+  counts_.matched_calls += counts.matched_calls;
+  counts_.matched_records += counts.matched_records;
+  counts_.resynchronisations += counts.resynchronisations;
+  records_without_call_ += join.records_without_call();
+  drop_settled();
+  forget_freed();
+  join_ = nullptr;
 }
 
 void ProcessIngest::write_process() {
@@ -103,7 +126,7 @@ void ProcessIngest::write_streams() {
                                              .cupti_stream_id = record.stream_id,
                                              .handle = as_signed(record.handle),
                                              .priority = record.priority,
-                                             .owner = join_.owner(stream)});
+                                             .owner = known_streams_.owner(stream)});
   }
 }
 
@@ -115,13 +138,14 @@ std::int64_t ProcessIngest::stream_row(ActivityStream stream, std::int32_t devic
                                              .context_id = stream.context_id,
                                              .cupti_stream_id = stream.stream_id,
                                              .handle = unless(as_signed(handle), 0),
-                                             .owner = join_.owner(stream)});
+                                             .owner = known_streams_.owner(stream)});
   }
   return place->second;
 }
 
 std::optional<std::int64_t> ProcessIngest::stream_row_of(const OperationCall& call) {
-  if (const auto stream = join_.stream_of(call)) return stream_row(*stream, call.device, call.handle);
+  if (const auto stream = known_streams_.stream_of(call))
+    return stream_row(*stream, call.device, call.handle);
   const auto [place, is_new] = call_streams_.try_emplace(call.handle);
   if (is_new) {
     const auto owner = call.from == From::kTransfer ? StreamOwner::kRuntime : StreamOwner::kProgram;
@@ -155,17 +179,17 @@ void ProcessIngest::set_call(Row& row, const OperationCall& call) {
   };
   switch (call.from) {
     case From::kKernel:
-      return fill(process_.kernel_calls[call.index]);
+      return fill(window_.kernel_calls[call.index]);
     case From::kMemcpy:
-      return fill(process_.memcpy_calls[call.index]);
+      return fill(window_.memcpy_calls[call.index]);
     case From::kMemset:
-      return fill(process_.memset_calls[call.index]);
+      return fill(window_.memset_calls[call.index]);
     case From::kGraph:
-      return fill(process_.graph_launches[call.index]);
+      return fill(window_.graph_launches[call.index]);
     case From::kTransfer:
       break;
   }
-  const TransferRecord& transfer = process_.transfers[call.index];
+  const TransferRecord& transfer = window_.transfers[call.index];
   row.operation = unless(as_signed(transfer.operation), 0);
   row.call_ns = transfer.time_ns;
   row.wait_ns = transfer.wait_ns;
@@ -178,7 +202,7 @@ void ProcessIngest::set_activity(Row& row, const Activity& activity, RecordKind 
   row.process_id = process_id_;
   row.device_id = device_row(activity.device);
   row.stream_id = stream_row(stream, activity.device, 0);
-  row.owner = join_.owner(stream);
+  row.owner = known_streams_.owner(stream);
   row.correlation_id = activity.correlation_id;
   row.graph_id = unless(activity.graph_id, 0);
   row.graph_node_id = unless(as_signed(activity.graph_node_id), 0);
@@ -187,15 +211,16 @@ void ProcessIngest::set_activity(Row& row, const Activity& activity, RecordKind 
 
 template <typename Write>
 void ProcessIngest::for_each_unmatched(From from, Write&& write) {
-  for (std::size_t i = 0; i < join_.calls().size(); ++i) {
-    const OperationCall& call = join_.calls()[i];
-    if (call.from == from && !join_.call_has_record(i)) write(call);
+  for (std::size_t i = 0; i < join_->calls().size(); ++i) {
+    const OperationCall& call = join_->calls()[i];
+    if (call.from == from && join_->call_settled(i) && !join_->call_has_record(i)) write(call);
   }
 }
 
 void ProcessIngest::write_kernels() {
-  for (const std::size_t index : by_time(process_.kernels)) {
-    const KernelActivityRecord& kernel = process_.kernels[index];
+  for (const std::size_t index :
+       by_time(window_.kernels, [this](std::size_t i) { return join_->kernel_settled(i); })) {
+    const KernelActivityRecord& kernel = window_.kernels[index];
     KernelRow row;
     set_activity(row, kernel, RecordKind::kKernelActivity);
     row.name_id = names_.row(kernel.name);
@@ -203,11 +228,12 @@ void ProcessIngest::write_kernels() {
     row.registers = kernel.registers;
     row.static_shared_bytes = kernel.static_shared_bytes;
     row.dynamic_shared_bytes = kernel.dynamic_shared_bytes;
-    if (const OperationCall* call = join_.call_of_kernel(index)) set_call(row, *call);
+    ++report_.kernels;
+    if (const OperationCall* call = join_->call_of_kernel(index)) set_call(row, *call);
     writer_.insert(row);
   }
   for_each_unmatched(From::kKernel, [&](const OperationCall& call) {
-    const KernelLaunchRecord& launch = process_.kernel_calls[call.index];
+    const KernelLaunchRecord& launch = window_.kernel_calls[call.index];
     KernelRow row{
         .process_id = process_id_, .device_id = device_row(call.device), .stream_id = stream_row_of(call)};
     row.name_id = names_.row(launch.name);
@@ -217,20 +243,19 @@ void ProcessIngest::write_kernels() {
     set_call(row, call);
     writer_.insert(row);
   });
-  report_.kernels += static_cast<std::int64_t>(process_.kernels.size());
-  report_.kernel_calls += static_cast<std::int64_t>(process_.kernel_calls.size());
 }
 
 void ProcessIngest::write_memcpys() {
   const auto set_addresses = [&](MemcpyRow& row, const OperationCall& call) {
     if (call.from != From::kMemcpy) return;
-    const MemcpyCallRecord& record = process_.memcpy_calls[call.index];
+    const MemcpyCallRecord& record = window_.memcpy_calls[call.index];
     row.source_address = as_signed(record.source);
     row.destination_address = as_signed(record.destination);
   };
-  memcpy_rows_.resize(process_.memcpys.size());
-  for (const std::size_t index : by_time(process_.memcpys)) {
-    const MemcpyActivityRecord& copy = process_.memcpys[index];
+  memcpy_rows_.assign(window_.memcpys.size(), 0);
+  for (const std::size_t index :
+       by_time(window_.memcpys, [this](std::size_t i) { return join_->memcpy_settled(i); })) {
+    const MemcpyActivityRecord& copy = window_.memcpys[index];
     MemcpyRow row;
     set_activity(row, copy, RecordKind::kMemcpyActivity);
     row.bytes = copy.bytes;
@@ -241,14 +266,14 @@ void ProcessIngest::write_memcpys() {
     row.destination_device_id = device_row(copy.destination_device);
     row.asynchronous = copy.asynchronous;
     row.channel = copy.channel;
-    if (const OperationCall* call = join_.call_of_memcpy(index)) {
+    if (const OperationCall* call = join_->call_of_memcpy(index)) {
       set_call(row, *call);
       set_addresses(row, *call);
     }
     memcpy_rows_[index] = writer_.insert(row);
   }
   for_each_unmatched(From::kMemcpy, [&](const OperationCall& call) {
-    const MemcpyCallRecord& record = process_.memcpy_calls[call.index];
+    const MemcpyCallRecord& record = window_.memcpy_calls[call.index];
     MemcpyRow row{
         .process_id = process_id_, .device_id = device_row(call.device), .stream_id = stream_row_of(call)};
     row.bytes = record.bytes;
@@ -262,21 +287,22 @@ void ProcessIngest::write_memcpys() {
 }
 
 void ProcessIngest::write_memsets() {
-  for (const std::size_t index : by_time(process_.memsets)) {
-    const MemsetActivityRecord& set = process_.memsets[index];
+  for (const std::size_t index :
+       by_time(window_.memsets, [this](std::size_t i) { return join_->memset_settled(i); })) {
+    const MemsetActivityRecord& set = window_.memsets[index];
     MemsetRow row;
     set_activity(row, set, RecordKind::kMemsetActivity);
     row.bytes = set.bytes;
     row.value = set.value;
     row.memory_kind = set.kind;
-    if (const OperationCall* call = join_.call_of_memset(index)) {
+    if (const OperationCall* call = join_->call_of_memset(index)) {
       set_call(row, *call);
-      if (call->from == From::kMemset) row.address = as_signed(process_.memset_calls[call->index].address);
+      if (call->from == From::kMemset) row.address = as_signed(window_.memset_calls[call->index].address);
     }
     writer_.insert(row);
   }
   for_each_unmatched(From::kMemset, [&](const OperationCall& call) {
-    const MemsetCallRecord& record = process_.memset_calls[call.index];
+    const MemsetCallRecord& record = window_.memset_calls[call.index];
     MemsetRow row{
         .process_id = process_id_, .device_id = device_row(call.device), .stream_id = stream_row_of(call)};
     row.bytes = record.bytes;
@@ -289,15 +315,15 @@ void ProcessIngest::write_memsets() {
 }
 
 void ProcessIngest::write_graph_launches() {
-  for (std::size_t i = 0; i < join_.calls().size(); ++i) {
-    const OperationCall& call = join_.calls()[i];
-    if (call.from != From::kGraph) continue;
-    const GraphLaunchRecord& launch = process_.graph_launches[call.index];
+  for (std::size_t i = 0; i < join_->calls().size(); ++i) {
+    const OperationCall& call = join_->calls()[i];
+    if (call.from != From::kGraph || !join_->call_settled(i)) continue;
+    const GraphLaunchRecord& launch = window_.graph_launches[call.index];
     writer_.insert(GraphLaunchRow{.process_id = process_id_,
                                   .device_id = device_row(call.device),
                                   .stream_id = stream_row_of(call),
                                   .graph = as_signed(launch.graph),
-                                  .correlation_id = join_.correlation_of_call(i),
+                                  .correlation_id = join_->correlation_of_call(i),
                                   .operation = as_signed(launch.operation),
                                   .call_ns = launch.time_ns,
                                   .return_ns = launch.return_ns,

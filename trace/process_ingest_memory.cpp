@@ -49,11 +49,10 @@ std::string why_dropped(const SpoolStatus& status) {
 
 }  // namespace
 
-void ProcessIngest::write_allocations() {
-  std::unordered_map<std::uint64_t, const FreeRecord*> frees;
-  for (const FreeRecord& free : process_.frees) frees.emplace(free.allocation, &free);
-  for (const AllocationRecord& record : process_.allocations) {
-    AllocationRow row{.process_id = process_id_,
+void ProcessIngest::take_allocations() {
+  for (const AllocationRecord& record : window_.allocations) {
+    AllocationRow row{.id = ++report_.allocations,
+                      .process_id = process_id_,
                       .device_id = device_row(record.device),
                       .allocation = as_signed(record.allocation),
                       .address = as_signed(record.address),
@@ -62,29 +61,32 @@ void ProcessIngest::write_allocations() {
                       .memory_kind = record.kind,
                       .api = record.api,
                       .alloc_ns = record.time_ns};
-    const auto free = frees.find(record.allocation);
-    if (free != frees.end()) {
-      row.free_ns = free->second->time_ns;
-      frees.erase(free);
-    }
     if (record.stream != 0) {
       row.stream_id = stream_row_of({From::kKernel, 0, record.device, record.stream, record.time_ns});
     }
     row.thread = record.thread;
     row.movable = record.movable;
     row.captured = record.captured;
-    allocations_[record.allocation] = writer_.insert(row);
+    const auto [place, is_new] = live_.try_emplace(record.allocation, row);
+    if (is_new) continue;
+    writer_.insert(place->second);  // its free was lost
+    place->second = row;
   }
-  if (!frees.empty()) lose("free", LossReason::kNoPartner, static_cast<std::int64_t>(frees.size()));
+  window_.allocations.clear();
+}
 
-  for (const OperationAccesses& accesses : process_.accesses) {
+std::optional<std::int64_t> ProcessIngest::allocation_row(std::uint64_t number) const {
+  if (const auto live = live_.find(number); live != live_.end()) return live->second.id;
+  const auto freed = freed_.find(number);
+  return freed == freed_.end() ? std::nullopt : std::optional(freed->second);
+}
+
+void ProcessIngest::write_accesses() {
+  for (const OperationAccesses& accesses : window_.accesses) {
     for (const AccessEntry& entry : accesses.entries) {
-      const auto allocation = allocations_.find(entry.allocation);
       writer_.insert(AccessRow{.process_id = process_id_,
                                .operation = as_signed(accesses.operation),
-                               .allocation_id = allocation == allocations_.end()
-                                                    ? std::nullopt
-                                                    : std::optional(allocation->second),
+                               .allocation_id = allocation_row(entry.allocation),
                                .offset = entry.offset,
                                .bytes = unless(entry.bytes, 0),
                                .kind = entry.kind,
@@ -94,36 +96,73 @@ void ProcessIngest::write_allocations() {
                                                       : std::nullopt});
     }
   }
+  window_.accesses.clear();
+}
+
+void ProcessIngest::take_frees() {
+  for (const FreeRecord& record : window_.frees) {
+    const auto live = live_.find(record.allocation);
+    if (live == live_.end()) {
+      ++frees_alone_;
+      continue;
+    }
+    live->second.free_ns = record.time_ns;
+    writer_.insert(live->second);
+    freed_[record.allocation] = live->second.id;
+    live_.erase(live);
+  }
+  window_.frees.clear();
+}
+
+void ProcessIngest::forget_freed() {
+  // Another thread's access may be recorded a little after the free, a movement is settled when its copy is.
+  std::unordered_set<std::uint64_t> named;
+  for (const TransferRecord& transfer : window_.transfers) named.insert(transfer.allocation);
+  std::erase_if(freed_, [&](const auto& freed) {
+    return freed_before_.count(freed.first) > 0 && named.count(freed.first) == 0;
+  });
+  freed_before_.clear();
+  for (const auto& freed : freed_) freed_before_.insert(freed.first);
+}
+
+void ProcessIngest::write_live_allocations() {
+  std::vector<const AllocationRow*> rows;
+  for (const auto& live : live_) rows.push_back(&live.second);
+  std::sort(rows.begin(), rows.end(),
+            [](const AllocationRow* a, const AllocationRow* b) { return a->id < b->id; });
+  for (const AllocationRow* row : rows) writer_.insert(*row);
+  if (frees_alone_ > 0) lose("free", LossReason::kNoPartner, frees_alone_);
 }
 
 void ProcessIngest::write_swaps() {
-  std::vector<std::optional<std::size_t>> call_of_transfer(process_.transfers.size());
-  for (std::size_t i = 0; i < join_.calls().size(); ++i) {
-    if (join_.calls()[i].from == From::kTransfer) call_of_transfer[join_.calls()[i].index] = i;
+  std::vector<std::optional<std::size_t>> call_of_transfer(window_.transfers.size());
+  for (std::size_t i = 0; i < join_->calls().size(); ++i) {
+    if (join_->calls()[i].from == From::kTransfer) call_of_transfer[join_->calls()[i].index] = i;
   }
-  for (std::size_t i = 0; i < process_.transfers.size(); ++i) {
-    const TransferRecord& transfer = process_.transfers[i];
-    const auto allocation = allocations_.find(transfer.allocation);
+  for (std::size_t i = 0; i < window_.transfers.size(); ++i) {
+    const TransferRecord& transfer = window_.transfers[i];
+    if (call_of_transfer[i] && !join_->call_settled(*call_of_transfer[i])) continue;
     SwapRow row{.process_id = process_id_, .device_id = device_row(transfer.device), .kind = transfer.kind};
-    if (allocation != allocations_.end()) row.allocation_id = allocation->second;
+    row.allocation_id = allocation_row(transfer.allocation);
     row.offset = transfer.offset;
     row.bytes = transfer.bytes;
     row.operation = unless(as_signed(transfer.operation), 0);
     row.submit_ns = transfer.time_ns;
     row.wait_ns = transfer.wait_ns;
     if (call_of_transfer[i]) {
-      if (const auto copy = join_.memcpy_of_call(*call_of_transfer[i])) row.memcpy_id = memcpy_rows_[*copy];
+      if (const auto copy = join_->memcpy_of_call(*call_of_transfer[i])) row.memcpy_id = memcpy_rows_[*copy];
     }
     writer_.insert(row);
   }
-  for (const GateRecord& gate : process_.gates) {
+  for (const GateRecord& gate : window_.gates) {
     writer_.insert(GateRow{process_id_, device_row(gate.device), as_signed(gate.operation), gate.time_ns,
                            gate.end_ns, gate.fetch_bytes, gate.room_bytes, gate.on_gpu});
   }
+  window_.gates.clear();
 }
 
 void ProcessIngest::write_events() {
-  for (const UmEventRecord& event : process_.um_events) {
+  for (const UmEventRecord& event : window_.um_events) {
     UmEventRow row{.process_id = process_id_, .kind = event.kind, .start_ns = event.time_ns};
     row.end_ns = unless(event.end_ns, 0);
     row.address = unless(as_signed(event.address), 0);
@@ -134,7 +173,7 @@ void ProcessIngest::write_events() {
     row.cause = unless(event.cause, 0);
     writer_.insert(row);
   }
-  for (const SyncRecord& sync : process_.syncs) {
+  for (const SyncRecord& sync : window_.syncs) {
     if (sync.end_ns != 0 && sync.end_ns < sync.time_ns) {
       ++bad_times_[RecordKind::kSync];
       ++report_.bad_times;
@@ -146,7 +185,7 @@ void ProcessIngest::write_events() {
                            sync.time_ns, unless(sync.end_ns, 0), unless(sync.correlation_id, 0),
                            unless(sync.thread, 0)});
   }
-  for (const MarkerRecord& marker : process_.markers) {
+  for (const MarkerRecord& marker : window_.markers) {
     writer_.insert(MarkerRow{.process_id = process_id_,
                              .thread = unless(marker.thread, 0),
                              .kind = marker.kind,
@@ -155,7 +194,7 @@ void ProcessIngest::write_events() {
                              .name_id = names_.row(marker.name).value_or(0),
                              .domain_id = names_.row(marker.domain)});
   }
-  for (const CounterRecord& sample : process_.counters) {
+  for (const CounterRecord& sample : window_.counters) {
     if (sample.time_ns <= 0 || sample.end_ns < sample.time_ns) {
       ++bad_times_[RecordKind::kCounter];
       ++report_.bad_times;
@@ -164,10 +203,60 @@ void ProcessIngest::write_events() {
     writer_.insert(CounterRow{device_row(sample.device), names_.row(sample.counter).value_or(0),
                               sample.time_ns, sample.end_ns, sample.value});
   }
-  for (const OverheadRecord& overhead : process_.overheads) {
+  for (const OverheadRecord& overhead : window_.overheads) {
     writer_.insert(OverheadRow{process_id_, overhead.time_ns, overhead.end_ns,
                                names_.text(overhead.what).value_or("unknown"), unless(overhead.thread, 0)});
   }
+  window_.um_events.clear();
+  window_.syncs.clear();
+  window_.markers.clear();
+  window_.counters.clear();
+  window_.overheads.clear();
+}
+
+void ProcessIngest::drop_settled() {
+  // A captured call is none that is joined, and is told by its graph's launches.
+  std::vector<bool> kernel_calls(window_.kernel_calls.size()), memcpy_calls(window_.memcpy_calls.size()),
+      memset_calls(window_.memset_calls.size()), graphs(window_.graph_launches.size()),
+      transfers(window_.transfers.size());
+  for (std::size_t i = 0; i < join_->calls().size(); ++i) {
+    if (join_->call_settled(i)) continue;
+    const OperationCall& call = join_->calls()[i];
+    switch (call.from) {
+      case From::kKernel:
+        kernel_calls[call.index] = true;
+        break;
+      case From::kMemcpy:
+        memcpy_calls[call.index] = true;
+        break;
+      case From::kMemset:
+        memset_calls[call.index] = true;
+        break;
+      case From::kGraph:
+        graphs[call.index] = true;
+        break;
+      case From::kTransfer:
+        transfers[call.index] = true;
+        break;
+    }
+  }
+  const auto keep = [](auto& records, auto&& kept) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (kept(i)) records[left++] = records[i];
+    }
+    records.resize(left);
+  };
+  report_.kernel_calls += static_cast<std::int64_t>(window_.kernel_calls.size());
+  keep(window_.kernel_calls, [&](std::size_t i) { return kernel_calls[i]; });
+  report_.kernel_calls -= static_cast<std::int64_t>(window_.kernel_calls.size());
+  keep(window_.memcpy_calls, [&](std::size_t i) { return memcpy_calls[i]; });
+  keep(window_.memset_calls, [&](std::size_t i) { return memset_calls[i]; });
+  keep(window_.graph_launches, [&](std::size_t i) { return graphs[i]; });
+  keep(window_.transfers, [&](std::size_t i) { return transfers[i]; });
+  keep(window_.kernels, [this](std::size_t i) { return !join_->kernel_settled(i); });
+  keep(window_.memcpys, [this](std::size_t i) { return !join_->memcpy_settled(i); });
+  keep(window_.memsets, [this](std::size_t i) { return !join_->memset_settled(i); });
 }
 
 void ProcessIngest::lose(const std::string& what, LossReason reason, std::optional<std::int64_t> count,
@@ -195,20 +284,20 @@ void ProcessIngest::write_losses() {
   if (process_.unknown_records > 0) {
     lose("unknown", LossReason::kUnsupported, process_.unknown_records, {}, {}, "kinds of a newer version");
   }
-  const JoinCounts& counts = join_.counts();
-  report_.join.calls += counts.calls;
-  report_.join.records += counts.records;
-  report_.join.matched_calls += counts.matched_calls;
-  report_.join.matched_records += counts.matched_records;
-  report_.join.resynchronisations += counts.resynchronisations;
+  report_.join.calls += counts_.calls;
+  report_.join.records += counts_.records;
+  report_.join.matched_calls += counts_.matched_calls;
+  report_.join.matched_records += counts_.matched_records;
+  report_.join.resynchronisations += counts_.resynchronisations;
   // With one eye only there is nothing to join, and nothing lost by it.
-  if (counts.calls == 0 || counts.records == 0) return;
-  if (counts.matched_calls < counts.calls) {
-    lose("call", LossReason::kNoPartner, counts.calls - counts.matched_calls, {}, {},
+  if (counts_.calls == 0 || counts_.records == 0) return;
+  if (counts_.matched_calls < counts_.calls) {
+    lose("call", LossReason::kNoPartner, counts_.calls - counts_.matched_calls, {}, {},
          "calls without an activity record");
   }
-  if (const std::int64_t alone = join_.records_without_call(); alone > 0) {
-    lose("activity", LossReason::kNoPartner, alone, {}, {}, "activity records without a call");
+  if (records_without_call_ > 0) {
+    lose("activity", LossReason::kNoPartner, records_without_call_, {}, {},
+         "activity records without a call");
   }
 }
 

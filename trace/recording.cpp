@@ -14,15 +14,21 @@ bool take(const SpoolRecordView& record, std::vector<Record>& into) {
 }
 
 bool same_image(const RecordedProcess& process, const SpoolHeader& header) {
-  return process.pid == header.pid &&
-         std::none_of(process.spools.begin(), process.spools.end(),
-                      [&](const auto& spool) { return spool.header.source == header.source; });
+  return process.pid == header.pid && !process.has(header.source);
 }
 
 void read_into(SpoolReader& reader, RecordedProcess& process, Recording& recording) {
   SpoolSummary summary;
   while (const auto record = reader.next()) {
-    summary.last_ns = std::max(summary.last_ns, record->time_ns());
+    const std::int64_t time_ns = record->time_ns();
+    if (summary.blocks.empty() || summary.blocks.back().offset != reader.block().offset) {
+      summary.blocks.push_back(reader.block());
+      summary.blocks.back().first_ns = 0;
+    }
+    // Records without a time must not hide when the others were.
+    std::int64_t& first_ns = summary.blocks.back().first_ns;
+    if (time_ns > 0 && (first_ns == 0 || time_ns < first_ns)) first_ns = time_ns;
+    summary.last_ns = std::max(summary.last_ns, time_ns);
     if (const auto string = record->as<StringRecord>()) {
       recording.strings.try_emplace(string->id, record->text());
     } else {
@@ -42,18 +48,18 @@ void read_into(SpoolReader& reader, RecordedProcess& process, Recording& recordi
 }  // namespace
 
 void RecordedProcess::add(const SpoolRecordView& record) {
-  if (record.kind() == RecordKind::kAccess) {
-    accesses.push_back({record.as<AccessRecord>()->operation, record.accesses()});
+  if (const auto transfer = record.as<TransferRecord>()) {
+    if (transfer->stream != 0) transfer_streams.insert(transfer->stream);
     return;
   }
-  const bool known = take(record, kernel_calls) || take(record, kernels) || take(record, allocations) ||
-                     take(record, frees) || take(record, memcpy_calls) || take(record, memcpys) ||
-                     take(record, memset_calls) || take(record, memsets) || take(record, graph_launches) ||
-                     take(record, syncs) || take(record, markers) || take(record, counters) ||
-                     take(record, transfers) || take(record, gates) || take(record, um_events) ||
-                     take(record, overheads) || take(record, losses) || take(record, streams) ||
-                     take(record, contexts) || take(record, devices) || take(record, processes);
-  if (!known) ++unknown_records;
+  if (take(record, processes) || take(record, devices) || take(record, streams) || take(record, losses))
+    return;
+  if (record.kind() >= RecordKind::kCount || record.kind() == RecordKind::kNone) ++unknown_records;
+}
+
+bool RecordedProcess::has(SpoolSource source) const {
+  return std::any_of(spools.begin(), spools.end(),
+                     [source](const SpoolSummary& spool) { return spool.header.source == source; });
 }
 
 Recording Recording::read(std::vector<std::string> paths) {

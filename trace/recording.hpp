@@ -3,20 +3,14 @@
 #include "trace/spool_reader.hpp"
 
 #include <cstdint>
-#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace tferry::trace {
 
-/// The accesses of one operation.
-struct OperationAccesses {
-  std::uint64_t operation = 0;
-  std::vector<AccessEntry> entries;
-};
-
-/// What one spool was like, for the report on the recording's quality.
+/// What one spool was like, for the report on the recording's quality, and where its records are.
 struct SpoolSummary {
   std::string path;
   SpoolHeader header;
@@ -26,41 +20,27 @@ struct SpoolSummary {
   std::int64_t unread_bytes = 0;
   std::int64_t records = 0;
   std::int64_t last_ns = 0;
+  std::vector<SpoolBlock> blocks;  ///< whole ones, in their order; first_ns of those records that have a time
 };
 
-/// All records of one process image (a process that calls exec has several), by kind, as they came.
+/// One process image (a process that calls exec has several): its spools, and the few records that all others
+/// refer to. The many are read in windows (record_window.hpp).
 struct RecordedProcess {
   std::int32_t pid = 0;
   std::vector<SpoolSummary> spools;
   std::vector<ProcessRecord> processes;
   std::vector<DeviceRecord> devices;
-  std::vector<ContextRecord> contexts;
   std::vector<StreamRecord> streams;
-  std::vector<KernelLaunchRecord> kernel_calls;
-  std::vector<KernelActivityRecord> kernels;
-  std::vector<MemcpyCallRecord> memcpy_calls;
-  std::vector<MemcpyActivityRecord> memcpys;
-  std::vector<MemsetCallRecord> memset_calls;
-  std::vector<MemsetActivityRecord> memsets;
-  std::vector<GraphLaunchRecord> graph_launches;
-  std::vector<AllocationRecord> allocations;
-  std::vector<FreeRecord> frees;
-  std::vector<OperationAccesses> accesses;
-  std::vector<SyncRecord> syncs;
-  std::vector<MarkerRecord> markers;
-  std::vector<CounterRecord> counters;
-  std::vector<TransferRecord> transfers;
-  std::vector<GateRecord> gates;
-  std::vector<UmEventRecord> um_events;
-  std::vector<OverheadRecord> overheads;
   std::vector<LossRecord> losses;
-  std::int64_t unknown_records = 0;  ///< of kinds that this version does not know
+  std::set<std::uint64_t> transfer_streams;  ///< handles on which the runtime moved something
+  std::int64_t unknown_records = 0;          ///< of kinds that this version does not know
 
-  /// Takes one record over; strings go elsewhere.
+  /// Takes over what of a record belongs here.
   void add(const SpoolRecordView& record);
+  bool has(SpoolSource source) const;
 };
 
-/// Everything that the spools of one run hold, in memory.
+/// What the spools of one run are about. Memory: the records above, and distinct strings.
 ///
 /// Spools of one process id belong to one image until a source repeats: then the process has called exec.
 struct Recording {

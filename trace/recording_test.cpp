@@ -1,5 +1,4 @@
-#include "trace/recording.hpp"
-
+#include "trace/record_window.hpp"
 #include "trace/spool_writer.hpp"
 #include "trace/test_directory.hpp"
 
@@ -27,10 +26,12 @@ TEST(RecordingTest, PutsTheSpoolsOfOneProcessTogether) {
   ASSERT_EQ(recording.processes.size(), 1u);
   const RecordedProcess& process = recording.processes[0];
   EXPECT_EQ(process.pid, getpid());
-  ASSERT_EQ(process.kernel_calls.size(), 1u);
-  ASSERT_EQ(process.kernels.size(), 1u);
-  EXPECT_EQ(process.kernel_calls[0].name, process.kernels[0].name);
-  EXPECT_EQ(recording.strings.at(process.kernels[0].name), "gemm");
+  RecordWindow window;
+  WindowReader(process, 1 << 20).next(window);
+  ASSERT_EQ(window.kernel_calls.size(), 1u);
+  ASSERT_EQ(window.kernels.size(), 1u);
+  EXPECT_EQ(window.kernel_calls[0].name, window.kernels[0].name);
+  EXPECT_EQ(recording.strings.at(window.kernels[0].name), "gemm");
   EXPECT_EQ(process.spools.size(), 2u);
 }
 

@@ -53,7 +53,7 @@ SessionWriter SessionWriter::create(const std::string& path, const SessionWriter
   try {
     SessionWriter writer(path, building, options.force, Database(building, Database::Mode::kCreate));
     for (const char* pragma : {"page_size=16384", "journal_mode=OFF", "synchronous=OFF",
-                               "locking_mode=EXCLUSIVE", "cache_size=-65536", "temp_store=MEMORY"}) {
+                               "locking_mode=EXCLUSIVE", "cache_size=-65536", "temp_store=FILE"}) {
       writer.database_.execute(std::string("PRAGMA ") + pragma);
     }
     writer.database_.execute("BEGIN");

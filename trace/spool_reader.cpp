@@ -64,9 +64,19 @@ void SpoolReader::check_header() {
 
 std::optional<SpoolRecordView> SpoolReader::next() {
   for (;;) {
-    if (at_ == payload_.size()) {
-      if (!next_block()) return std::nullopt;
-    }
+    if (const auto record = next_in_block()) return record;
+    if (!next_block()) return std::nullopt;
+  }
+}
+
+bool SpoolReader::open_block(const SpoolBlock& block) {
+  payload_.clear();
+  at_ = 0;
+  return load_block(block.offset, file_size()).good;
+}
+
+std::optional<SpoolRecordView> SpoolReader::next_in_block() {
+  while (at_ < payload_.size()) {
     RecordHeader header;
     const std::size_t left = payload_.size() - at_;
     if (left >= sizeof header) std::memcpy(&header, payload_.data() + at_, sizeof header);
@@ -83,6 +93,7 @@ std::optional<SpoolRecordView> SpoolReader::next() {
     return SpoolRecordView(header.kind, record.subspan(sizeof header, header.fixed_bytes),
                            record.subspan(fixed_end));
   }
+  return std::nullopt;
 }
 
 bool SpoolReader::next_block() {
@@ -128,6 +139,7 @@ SpoolReader::BlockCheck SpoolReader::load_block(std::int64_t offset, std::int64_
     damage_.missing_blocks += static_cast<std::int64_t>(block.sequence - next_sequence_);
   next_sequence_ = block.sequence + 1;
   last_ns_ = block.last_ns;
+  block_ = {offset, bytes, block.first_ns, block.last_ns};
   ++blocks_;
   return {true, bytes};
 }

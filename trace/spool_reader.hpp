@@ -65,6 +65,13 @@ struct SpoolDamage {
   std::int64_t last_good_ns = 0;       ///< time of the last record before the last damage
 };
 
+/// Where a whole block lies in its spool.
+struct SpoolBlock {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;                  ///< with its header
+  std::int64_t first_ns = 0, last_ns = 0;  ///< smallest and largest record time; 0 may mean unknown
+};
+
 /// Reads a spool: whole, cut anywhere, damaged, or still being written.
 ///
 ///   SpoolReader reader(path);
@@ -90,6 +97,13 @@ class SpoolReader {
 
   /// The next record; none when there is no further whole block at present.
   std::optional<SpoolRecordView> next();
+  /// The block of the record that next() gave last.
+  const SpoolBlock& block() const { return block_; }
+
+  /// Goes to the beginning of a block, as block() told it; false if it is not whole any more.
+  bool open_block(const SpoolBlock& block);
+  /// The next record of the block; none at its end.
+  std::optional<SpoolRecordView> next_in_block();
 
   /// The writer's status page as it is now; none if no slot is whole.
   std::optional<SpoolStatus> status() const;
@@ -115,6 +129,7 @@ class SpoolReader {
   std::string path_;
   int file_ = -1;
   SpoolHeader header_;
+  SpoolBlock block_;
   std::vector<std::byte> payload_;
   std::size_t at_ = 0;  ///< in payload_
   std::int64_t offset_ = kBlocksOffset;
