@@ -55,23 +55,48 @@ std::string to_json(const Plan& plan, const Workload& workload) {
 }
 
 Plan plan_from_json(std::string_view text, const Workload& workload) {
-  const Json document = parse_json(text, "plan");
-  const JsonNode root(document, "");
-  root.only({"schema", "planner", "workload", "operations", "budget", "predicted_ns", "actions"});
-  if (const std::string schema = root.at("schema").text(); schema != kPlanSchema) {
-    throw WorkloadError("schema", fmt::format("'{}' is not '{}'", schema, kPlanSchema));
+  PlanText read = read_plan(text, workload);
+  if (!read.errors.empty()) {
+    const std::string& first = read.errors.front();  // "place: what"
+    const std::size_t colon = first.find(": ");
+    throw WorkloadError(first.substr(0, colon), first.substr(colon + 2));
   }
-  check_same(root.at("operations"), static_cast<std::int64_t>(workload.operations.size()));
-  check_same(root.at("budget"), workload.budget);
-  Plan plan;
-  plan.planner = root.at("planner").text();
-  plan.predicted_ns = root.at("predicted_ns").number();
+  return std::move(read.plan);
+}
+
+PlanText read_plan(std::string_view text, const Workload& workload) {
+  PlanText read;
+  const auto attempt = [&read](const auto& step) {
+    try {
+      step();
+    } catch (const WorkloadError& error) {
+      read.errors.emplace_back(error.what());
+    }
+  };
+  Json document;
+  attempt([&] { document = parse_json(text, "plan"); });
+  if (!read.errors.empty()) return read;
+  const JsonNode root(document, "");
+  attempt([&] {
+    root.only({"schema", "planner", "workload", "operations", "budget", "predicted_ns", "actions"});
+  });
+  attempt([&] {
+    if (const std::string schema = root.at("schema").text(); schema != kPlanSchema)
+      throw WorkloadError("schema", fmt::format("'{}' is not '{}'", schema, kPlanSchema));
+  });
+  attempt([&] { check_same(root.at("operations"), static_cast<std::int64_t>(workload.operations.size())); });
+  attempt([&] { check_same(root.at("budget"), workload.budget); });
+  attempt([&] { read.plan.planner = root.at("planner").text(); });
+  attempt([&] { read.plan.predicted_ns = root.at("predicted_ns").number(); });
   std::unordered_map<std::string, std::uint32_t> tensors;
   for (std::uint32_t t = 0; t < workload.tensors.size(); ++t) tensors.emplace(workload.tensors[t].name, t);
-  for (const JsonNode& node : root.at("actions").items()) plan.actions.push_back(read_action(node, tensors));
-  if (const auto errors = plan_errors(workload, plan); !errors.empty())
-    throw WorkloadError("plan", errors.front());
-  return plan;
+  std::vector<JsonNode> actions;
+  attempt([&] { actions = root.at("actions").items(); });
+  for (const JsonNode& node : actions)
+    attempt([&] { read.plan.actions.push_back(read_action(node, tensors)); });
+  if (!read.errors.empty()) return read;
+  for (const std::string& error : plan_errors(workload, read.plan)) read.errors.push_back("plan: " + error);
+  return read;
 }
 
 }  // namespace tferry::analyzer

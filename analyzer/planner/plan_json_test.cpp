@@ -56,6 +56,23 @@ TEST_F(PlanJson, HandEditsAreCheckedBeforeUse) {
   EXPECT_EQ(error_with("\"leave_after\"", "\"leaves_after\""), "actions[0].leaves_after: is not known here");
 }
 
+TEST_F(PlanJson, EverythingThatIsWrongIsTold) {
+  std::string text = text_;
+  const auto replace = [&text](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("tferry.plan/1", "tferry.plan/9");
+  replace("\"bytes\": ", "\"bytes\": -");
+  replace("\"leave_after\"", "\"leaves_after\"");  // of the same action: told when the first is mended
+  text.replace(text.rfind("\"needed_by\""), 11, "\"needed\"");
+  const PlanText read = read_plan(text, workload_);
+  ASSERT_EQ(read.errors.size(), 3u);
+  EXPECT_EQ(read.errors[0], "schema: 'tferry.plan/9' is not 'tferry.plan/1'");
+  EXPECT_EQ(read.errors[1], "actions[0].leaves_after: is not known here");
+  EXPECT_EQ(read.errors[2],
+            "actions[" + std::to_string(plan_.actions.size() - 1) + "].needed: is not known here");
+}
+
 TEST_F(PlanJson, APlanForAnotherJobIsRefused) {
   const std::string operations = std::to_string(workload_.operations.size());
   EXPECT_EQ(error_with("\"operations\": " + operations, "\"operations\": 7"),

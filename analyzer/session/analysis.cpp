@@ -1,11 +1,13 @@
 #include "analyzer/session/analysis.hpp"
 
-#include "analyzer/planner/plan_policy.hpp"
 #include "analyzer/simulator/policies.hpp"
+#include "analyzer/tensors/count_memory.hpp"
+#include "analyzer/tensors/memory_events.hpp"
 #include "analyzer/workload/validate.hpp"
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <stdexcept>
 
 namespace tferry::analyzer {
@@ -18,50 +20,96 @@ void simulate_policies(RankAnalysis& rank, const AnalysisOptions& options) {
   rank.simulations.push_back({"on-demand", simulate(workload, on_demand, how)});
   LmsEarlyPolicy early(workload);
   rank.simulations.push_back({"lms-early", simulate(workload, early, how)});
-  if (!options.plan) return;
-  rank.plan = plan_lookahead(workload, options.planner);
-  const Uses uses(workload);
-  PlanPolicy follow(workload, uses, *rank.plan);
-  rank.simulations.push_back({"lookahead", simulate(workload, follow, how)});
+}
+
+/// A followed plan in the form of the other policies.
+Simulation as_simulation(const PlacedPlan& placed) {
+  Simulation simulation;
+  const QueueSimulation& queues = placed.placement.simulated;
+  simulation.time_ns = queues.time_ns;
+  simulation.iteration_ns = {queues.time_ns};
+  simulation.bytes_in = simulation.bytes_out = placed.placement.bytes_moved;
+  simulation.stall_ns = std::accumulate(queues.stalls_ns.begin(), queues.stalls_ns.end(), 0.0);
+  simulation.peak_bytes = placed.placement.chunks * placed.workload.chunk_bytes;
+  simulation.late_fetches = queues.late_returns;
+  simulation.starts_ns = queues.starts_ns;
+  simulation.stalls_ns = queues.stalls_ns;
+  return simulation;
+}
+
+void make_plan(RankAnalysis& rank, const trace::MemoryRules& memory, const AnalysisOptions& options) {
+  PlanOutcome outcome =
+      make_placed_plan(rank.source.recording, *rank.typical, memory, rank.budget_bytes, options.planner);
+  if (!outcome.plan) {
+    rank.unknown.push_back("plan: " + outcome.reason);
+    return;
+  }
+  rank.placed = std::move(outcome.plan);
+  rank.simulations.push_back({"lookahead", as_simulation(*rank.placed)});
+}
+
+std::vector<std::uint32_t> signatures(const Recording& recording) {
+  std::vector<std::uint32_t> all;
+  all.reserve(recording.operations.size());
+  for (const RecordedOperation& operation : recording.operations) all.push_back(operation.signature);
+  return all;
+}
+
+/// What is known without a budget; false where more cannot be known.
+bool analyze_memory(RankAnalysis& rank, const AnalysisOptions& options) {
+  const Recording& recording = rank.source.recording;
+  if (!find_typical(rank, std::nullopt)) {
+    rank.unknown.push_back(
+        fmt::format("iterations: {} operations show no clear period; record at least three whole iterations",
+                    recording.operations.size()));
+    return false;
+  }
+  rank.recorded_footprint = rank.typical->footprint_bytes;
+  if (!rank.source.hooked) {
+    rank.unknown.push_back("tensors: no calls were recorded; profile without --no-preload");
+    return false;
+  }
+  if (recording.allocations.empty()) {
+    rank.unknown.push_back("tensors: no allocations were recorded");
+    return false;
+  }
+  if (!options.budget_bytes && !options.oversubscription) {
+    rank.unknown.push_back("bound: no budget; give --budget or --oversubscribe");
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
+
+bool find_typical(RankAnalysis& rank, const std::optional<trace::MemoryRules>& memory) {
+  Recording& recording = rank.source.recording;
+  if (memory) count_memory(recording, *memory);
+  rank.iterations = find_iterations(signatures(recording));
+  if (!rank.iterations) return false;
+  rank.typical = typical_iteration(recording, *rank.iterations);
+  Iterations moved = move_boundary(recording, *rank.iterations, *rank.typical);
+  if (moved.spans == rank.iterations->spans) return true;
+  rank.iterations = std::move(moved);
+  rank.typical = typical_iteration(recording, *rank.iterations);
+  return true;
+}
 
 RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
                                const std::string& link_known_by, const AnalysisOptions& options) {
   RankAnalysis rank;
   rank.source = std::move(source);
   rank.link_known_by = link_known_by;
-  const Recording& recording = rank.source.recording;
-  std::vector<std::uint32_t> signatures;
-  signatures.reserve(recording.operations.size());
-  for (const RecordedOperation& operation : recording.operations) signatures.push_back(operation.signature);
-  rank.iterations = find_iterations(signatures);
-  if (!rank.iterations) {
-    rank.unknown.push_back(
-        fmt::format("iterations: {} operations show no clear period; record at least three whole iterations",
-                    signatures.size()));
-    return rank;
-  }
-  rank.typical = typical_iteration(recording, *rank.iterations);
-  if (!rank.source.hooked) {
-    rank.unknown.push_back("tensors: no calls were recorded; profile without --no-preload");
-    return rank;
-  }
-  if (recording.allocations.empty()) {
-    rank.unknown.push_back("tensors: no allocations were recorded");
-    return rank;
-  }
-  if (!options.budget_bytes && !options.oversubscription) {
-    rank.unknown.push_back("bound: no budget; give --budget or --oversubscribe");
-    return rank;
-  }
-  RecordedIteration& typical = *rank.typical;
+  if (!analyze_memory(rank, options)) return rank;
   rank.budget_bytes = options.budget_bytes.value_or(0);
   if (!options.budget_bytes) {
     rank.budget_bytes =
-        static_cast<std::int64_t>(static_cast<double>(typical.footprint_bytes) / *options.oversubscription);
+        static_cast<std::int64_t>(static_cast<double>(rank.recorded_footprint) / *options.oversubscription);
   }
+  const trace::MemoryRules memory =
+      options.memory.value_or(trace::MemoryRules::for_budget(static_cast<std::uint64_t>(rank.budget_bytes)));
+  find_typical(rank, memory);
+  RecordedIteration& typical = *rank.typical;
   typical.workload.budget = rank.budget_bytes - typical.resident_bytes;
   typical.workload.link = link;
   if (typical.workload.budget <= 0) {
@@ -79,6 +127,7 @@ RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
   }
   rank.bound = lower_bound(typical.workload);
   simulate_policies(rank, options);
+  if (options.plan) make_plan(rank, memory, options);
   return rank;
 }
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/bound/bound.hpp"
 #include "analyzer/iterations/period.hpp"
+#include "analyzer/placement/placed_plan.hpp"
 #include "analyzer/planner/lookahead.hpp"
 #include "analyzer/session/read_recording.hpp"
 #include "analyzer/simulator/simulator.hpp"
@@ -18,6 +19,7 @@ struct AnalysisOptions {
   std::optional<std::int64_t> budget_bytes;  ///< of GPU memory for the program, per GPU
   std::optional<double> oversubscription;    ///< footprint over budget; used where no budget is given
   std::optional<LinkRates> link;             ///< instead of what the session knows
+  std::optional<trace::MemoryRules> memory;  ///< instead of those that a run chooses for its budget
   bool plan = true;
   LookaheadOptions planner;
 };
@@ -32,18 +34,25 @@ struct RankAnalysis {
   SessionRecording source;
   std::optional<Iterations> iterations;
   std::optional<RecordedIteration> typical;  ///< its workload has budget and link set once there is a budget
+  std::int64_t recorded_footprint = 0;       ///< in bytes as the recording counts them
   std::int64_t budget_bytes = 0;             ///< 0: none was given
   std::string link_known_by;                 ///< measured, learned, assumed
   std::optional<Bound> bound;
   std::vector<PolicySimulation> simulations;
-  std::optional<Plan> plan;
+  std::optional<PlacedPlan> placed;
   std::vector<std::string> unknown;
 };
 
-/// The whole way from a session to bound, simulations and plan, for every process and GPU in it. The
-/// planner's budget is what the given one leaves beside the tensors that cannot move. Throws
-/// trace::SessionError when the file is damaged, std::invalid_argument for a budget or factor that is none.
+/// The whole way from a session to bound, simulations and plan, for every process and GPU in it. Once there
+/// is a budget, sizes are counted as a run under it does, in its chunks. The budget of bound and policies is
+/// what the given one leaves beside the tensors that cannot move; a plan also leaves some memory spare.
+/// Throws trace::SessionError when the file is damaged, std::invalid_argument for a budget or factor that is
+/// none.
 std::vector<RankAnalysis> analyze_session(trace::Session& session, const AnalysisOptions& options);
+
+/// The iterations, and the typical one, of a recording as it counts memory, or under the rules of a run; they
+/// begin where the fewest bytes are alive. False where there is no clear period.
+bool find_typical(RankAnalysis& rank, const std::optional<trace::MemoryRules>& memory);
 
 /// The same for one recording.
 RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,

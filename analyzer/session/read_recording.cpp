@@ -1,6 +1,9 @@
 #include "analyzer/session/read_recording.hpp"
 
+#include "trace/flat_plan.hpp"
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -10,6 +13,11 @@ namespace {
 
 using trace::AccessRow;
 using trace::AllocationRow;
+using trace::OperationSignature;
+
+std::array<std::uint32_t, 3> extent(std::int64_t x, std::int64_t y, std::int64_t z) {
+  return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(z)};
+}
 
 /// FNV-1a over what makes two operations the same.
 class Signature {
@@ -48,6 +56,9 @@ class RankReader {
       entry.operation.name = session_.string(row.name_id);
       entry.source.name_id = row.name_id;
       entry.source.kernel_id = row.id;
+      identify(entry,
+               OperationSignature::launch(entry.operation.name, extent(row.grid_x, row.grid_y, row.grid_z),
+                                          extent(row.block_x, row.block_y, row.block_z)));
     }
     for (const auto& row : session_.rows<trace::MemcpyRow>(kWhere, process_, device_)) {
       Signature signature;
@@ -57,12 +68,14 @@ class RankReader {
         entry.operation.name = "memcpy " + session_.label("copy_kind", static_cast<int>(row.kind));
       }
       entry.source.memcpy_id = row.id;
+      identify(entry, OperationSignature::copy(row.bytes));
     }
     for (const auto& row : session_.rows<trace::MemsetRow>(kWhere, process_, device_)) {
       Signature signature;
       Entry& entry = add(row, signature.add(2).add(row.bytes).value(), "memset");
       if (entry.operation.name.empty()) entry.operation.name = "memset";
       entry.source.memset_id = row.id;
+      identify(entry, OperationSignature::memset(row.bytes));
     }
     add_graphs();
     result.hooked = !by_number_.empty();
@@ -106,6 +119,11 @@ class RankReader {
     return entry;
   }
 
+  /// The first row of an operation tells.
+  static void identify(Entry& entry, std::uint64_t identity) {
+    if (entry.source.identity == 0) entry.source.identity = identity;
+  }
+
   void add_graphs() {
     for (const auto& row : session_.rows<trace::GraphLaunchRow>(
              "WHERE process_id = ? AND (device_id = ? OR device_id IS NULL)", process_, device_)) {
@@ -115,7 +133,7 @@ class RankReader {
       entry.operation.number = row.operation;
       entry.operation.call_ns = row.call_ns;
       entry.operation.name = "graph launch";
-      entry.source = {"graph", {}, row.stream_id, {}, {}, {}};
+      entry.source = {"graph", {}, row.stream_id, {}, {}, {}, OperationSignature::graph()};
     }
   }
 
@@ -152,7 +170,8 @@ class RankReader {
       result.recording.allocations.push_back(
           {row.id, bytes, row.alloc_ns, row.free_ns, row.movable != 0, row.bytes, row.captured != 0});
     }
-    for (const auto& row : session_.rows<AccessRow>("WHERE process_id = ? ORDER BY operation, rowid", process_)) {
+    for (const auto& row :
+         session_.rows<AccessRow>("WHERE process_id = ? ORDER BY operation, rowid", process_)) {
       const auto operation = index_.find(row.operation);
       if (operation == index_.end()) continue;
       const auto allocation = allocations.find(row.allocation_id.value_or(0));

@@ -17,6 +17,7 @@ struct SessionRecording {
   struct Source {
     std::string kind;  ///< kernel, memcpy, memset, graph
     std::optional<std::int64_t> name_id, stream_id, kernel_id, memcpy_id, memset_id;
+    std::uint64_t identity = 0;  ///< what it is known by in another run: a trace::OperationSignature
   };
   std::vector<Source> sources;        ///< of each operation
   bool hooked = false;                ///< calls were recorded: accesses and allocations can be known

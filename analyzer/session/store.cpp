@@ -1,20 +1,12 @@
 #include "analyzer/session/store.hpp"
 
+#include "analyzer/session/plan_rows.hpp"
+
 #include <algorithm>
-#include <ctime>
 #include <unordered_map>
 
 namespace tferry::analyzer {
 namespace {
-
-std::string now_iso8601() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string resource_name(Resource resource) {
   switch (resource) {
@@ -42,7 +34,7 @@ class RankStore {
     if (rank_.typical) store_tensors();
     if (rank_.bound) store_bound();
     std::optional<std::int64_t> plan;
-    if (rank_.plan) plan = store_plan();
+    if (rank_.placed) plan = insert_plan(writer_, rank_, *rank_.placed, tensor_ids_);
     for (const PolicySimulation& simulation : rank_.simulations) {
       store_simulation(simulation, simulation.policy == "lookahead" ? plan : std::nullopt);
     }
@@ -153,64 +145,6 @@ class RankStore {
     row.link_d2h_bytes_per_second = rank_.typical->workload.link.out * 1e9;
     row.link_known_by = rank_.link_known_by;
     writer_.insert(row);
-  }
-
-  const Simulation* simulated(const std::string& policy) const {
-    for (const PolicySimulation& simulation : rank_.simulations) {
-      if (simulation.policy == policy) return &simulation.result;
-    }
-    return nullptr;
-  }
-
-  std::int64_t store_plan() {
-    const Workload& workload = rank_.typical->workload;
-    const auto count = static_cast<std::uint32_t>(workload.operations.size());
-    trace::PlanRow row;
-    row.name = rank_.plan->planner;
-    row.planner = rank_.plan->planner;
-    row.process_id = process_;
-    row.device_id = device_;
-    row.budget_bytes = rank_.budget_bytes;
-    row.footprint_bytes = rank_.typical->footprint_bytes;
-    row.iteration_signature = iteration_signature();
-    row.operations = count;
-    row.predicted_ns = whole(rank_.plan->predicted_ns);
-    row.bound_ns = whole(rank_.bound->time_ns);
-    row.in_memory_ns = whole(rank_.bound->compute_ns);
-    if (const Simulation* simulation = simulated("lookahead")) {
-      row.bytes_in = simulation->bytes_in;
-      row.bytes_out = simulation->bytes_out;
-    }
-    row.created = now_iso8601();
-    const std::int64_t id = writer_.insert(row);
-    std::int64_t number = 0;
-    for (const PlanAction& action : rank_.plan->actions) {
-      trace::PlanActionRow step;
-      step.plan_id = id;
-      step.number = number++;
-      step.kind = trace::TransferKind::kPark;
-      step.tensor_id = tensor_ids_[rank_.typical->tensor[action.tensor]];
-      step.offset = workload.tensors[action.tensor].size - action.bytes;
-      step.bytes = action.bytes;
-      step.after_position = action.leave_after;
-      step.before_position = action.return_from % count;
-      writer_.insert(step);
-      step.number = number++;
-      step.kind = trace::TransferKind::kFetch;
-      step.after_position = (action.return_from + count - 1) % count;
-      step.before_position = action.needed_by % count;
-      writer_.insert(step);
-    }
-    return id;
-  }
-
-  std::int64_t iteration_signature() const {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    const IterationSpan& span = rank_.iterations->spans[rank_.typical->regular.front()];
-    for (std::size_t at = span.begin; at < span.end; ++at) {
-      hash = (hash ^ recording().operations[at].signature) * 0x100000001b3ULL;
-    }
-    return static_cast<std::int64_t>(hash);
   }
 
   void store_simulation(const PolicySimulation& simulation, std::optional<std::int64_t> plan) {

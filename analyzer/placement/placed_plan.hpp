@@ -1,0 +1,49 @@
+#pragma once
+
+#include "analyzer/placement/placement.hpp"
+#include "analyzer/placement/plan_workload.hpp"
+#include "analyzer/planner/lookahead.hpp"
+#include "analyzer/tensors/tensors.hpp"
+#include "trace/chunk_size.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tferry::analyzer {
+
+/// A plan that a run can follow, with all that it was made for.
+struct PlacedPlan {
+  trace::MemoryRules rules;
+  MemorySplit split;
+  PlanWorkload workload;  ///< its budget is that of the plan's chunks, less the slack
+  Plan plan;              ///< `predicted_ns` is the placement's simulated time
+  Placement placement;
+  /// Share of the plan's chunks that the plan had to do without for its tensors to find places.
+  double slack = 0;
+};
+
+/// A plan, or why there is none.
+struct PlanOutcome {
+  std::optional<PlacedPlan> plan;
+  std::string reason;
+};
+
+/// Plans and places. `typical` comes from `recording`, counted under `rules`, with the link set. Where what
+/// fits in bytes finds no places in chunks, plans are made for up to a tenth less, in steps.
+PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
+                             const trace::MemoryRules& rules, std::int64_t budget_bytes,
+                             const LookaheadOptions& options);
+
+/// The workload that a plan for this budget and slack is made for; the reason if there can be none.
+struct PlanBasis {
+  std::optional<PlacedPlan> basis;  ///< without plan and placement
+  std::string reason;
+};
+PlanBasis plan_basis(const Recording& recording, const RecordedIteration& typical,
+                     const trace::MemoryRules& rules, std::int64_t budget_bytes, double slack);
+
+/// Finds places for a plan made for this basis, as it stands. False: there are none.
+bool place(PlacedPlan& basis, Plan plan, const SimulationOptions& options);
+
+}  // namespace tferry::analyzer

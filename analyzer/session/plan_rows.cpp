@@ -1,0 +1,107 @@
+#include "analyzer/session/plan_rows.hpp"
+
+#include "analyzer/session/sha256.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <iterator>
+
+namespace tferry::analyzer {
+namespace {
+
+std::string now_iso8601() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::int64_t whole(double value) { return static_cast<std::int64_t>(value + 0.5); }
+
+}  // namespace
+
+std::int64_t iteration_signature(const RankAnalysis& rank) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const IterationSpan& span = rank.iterations->spans[rank.typical->regular.front()];
+  for (std::size_t at = span.begin; at < span.end; ++at) {
+    hash = (hash ^ rank.source.sources[at].identity) * 0x100000001b3ULL;
+  }
+  return static_cast<std::int64_t>(hash);
+}
+
+std::string plan_digest(const trace::PlanRow& row, const Plan& plan, const Workload& workload) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "tferry.plan\nbudget {}\nchunk {}\nmovable {}\nchunks {}\nslack {:.6f}\n",
+                 row.budget_bytes, row.chunk_bytes.value_or(0), row.movable_bytes.value_or(0),
+                 row.chunk_count.value_or(0), row.slack.value_or(0));
+  fmt::format_to(out, "operations {}\niteration {}\npredicted {}\n", row.operations,
+                 row.iteration_signature.value_or(0), row.predicted_ns.value_or(0));
+  for (const PlanAction& action : plan.actions) {
+    fmt::format_to(out, "{} | {} {} {} {}\n", workload.tensors[action.tensor].name, action.bytes,
+                   action.leave_after, action.return_from, action.needed_by);
+  }
+  return sha256(text);
+}
+
+trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed) {
+  trace::PlanRow row;
+  row.name = row.planner = placed.plan.planner.empty() ? "lookahead" : placed.plan.planner;
+  row.process_id = rank.source.process_id;
+  row.device_id = rank.source.device_id;
+  row.budget_bytes = rank.budget_bytes;
+  row.footprint_bytes = rank.typical->footprint_bytes;
+  row.iteration_signature = iteration_signature(rank);
+  row.operations = static_cast<std::int64_t>(placed.workload.workload.operations.size());
+  row.predicted_ns = whole(placed.plan.predicted_ns);
+  if (rank.bound) {
+    row.bound_ns = whole(rank.bound->time_ns);
+    row.in_memory_ns = whole(rank.bound->compute_ns);
+    row.forced_bytes = rank.bound->forced_in + rank.bound->forced_out;
+  }
+  row.bytes_in = row.bytes_out = placed.placement.bytes_moved;
+  row.created = now_iso8601();
+  row.chunk_bytes = static_cast<std::int64_t>(placed.rules.chunk);
+  row.movable_bytes = static_cast<std::int64_t>(placed.rules.movable);
+  row.chunk_count = placed.split.plan();
+  row.slack = placed.slack;
+  const LinkRates& link = rank.typical->workload.link;
+  row.link_h2d_bytes_per_second = link.in * 1e9;
+  row.link_d2h_bytes_per_second = link.out * 1e9;
+  row.duplex_h2d_bytes_per_second = link.duplex_in * 1e9;
+  row.duplex_d2h_bytes_per_second = link.duplex_out * 1e9;
+  row.sha256 = plan_digest(row, placed.plan, placed.workload.workload);
+  return row;
+}
+
+std::int64_t insert_plan(trace::SessionWriter& writer, const RankAnalysis& rank, const PlacedPlan& placed,
+                         std::span<const std::int64_t> tensor_ids) {
+  const std::int64_t id = writer.insert(plan_row(rank, placed));
+  const Workload& workload = placed.workload.workload;
+  const auto count = static_cast<std::uint32_t>(workload.operations.size());
+  std::int64_t number = 0;
+  for (const PlanAction& action : placed.plan.actions) {
+    trace::PlanActionRow step;
+    step.plan_id = id;
+    step.number = number++;
+    step.kind = trace::TransferKind::kPark;
+    step.tensor_id = tensor_ids[rank.typical->tensor[action.tensor]];
+    step.tensor = workload.tensors[action.tensor].name;
+    step.offset = workload.tensors[action.tensor].size - action.bytes;
+    step.bytes = action.bytes;
+    step.after_position = action.leave_after;
+    step.before_position = action.return_from % count;
+    writer.insert(step);
+    step.number = number++;
+    step.kind = trace::TransferKind::kFetch;
+    step.after_position = (action.return_from + count - 1) % count;
+    step.before_position = action.needed_by % count;
+    writer.insert(step);
+  }
+  return id;
+}
+
+}  // namespace tferry::analyzer
