@@ -66,13 +66,14 @@ bool ManagedMemory::open(std::string& error) {
   relay_ = streams_.add_internal(mover_->relay(), context_);
   next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
   arena_ = std::make_unique<SmallArena>(
-      SmallArena::Source{[this](std::size_t bytes) { return take((bytes + kPage - 1) / kPage * kPage); },
-                         [this](const Moments& after) {
-                           return std::all_of(after.begin(), after.end(), [&](Moment moment) {
-                             return (streams_.program_streams() <= 1 && !streams_.retired(moment.stream)) ||
-                                    streams_.done(moment);
-                           });
-                         }},
+      SmallArena::Source{
+          [this](std::size_t bytes) { return take_for_good((bytes + kPage - 1) / kPage * kPage); },
+          [this](const Moments& after) {
+            return std::all_of(after.begin(), after.end(), [&](Moment moment) {
+              return (streams_.program_streams() <= 1 && !streams_.retired(moment.stream)) ||
+                     streams_.done(moment);
+            });
+          }},
       kSlab);
   counters_.budget = static_cast<std::int64_t>(budget_ != 0 ? budget_ : size);
   counters_.budget_source = static_cast<std::int64_t>(rule.source);
@@ -82,7 +83,27 @@ bool ManagedMemory::open(std::string& error) {
   return true;
 }
 
-CUdeviceptr ManagedMemory::take(std::size_t bytes) { return region_.take(bytes); }
+/// Pages for small allocations: nobody tells when those are used, so they never leave.
+CUdeviceptr ManagedMemory::take_for_good(std::size_t bytes) {
+  const CUdeviceptr begin = region_.take(bytes);
+  if (begin == 0) return 0;
+  for (PageIndex page = page_of(begin); page < page_of(begin) + bytes / kPage; ++page) {
+    if (pages_[page].resident) {
+      unlink(page);
+    } else {
+      resident_ += kPage;
+    }
+    pages_[page].resident = pages_[page].filled = true;
+    const Reference before = std::exchange(pages_[page].holder, nullptr);
+    if (before == nullptr) continue;
+    for (const Moments* moments : {&before->pending, &before->uses}) {
+      for (const Moment& moment : *moments) {
+        if (!streams_.done(moment)) streams_.wait_on_host(moment);
+      }
+    }
+  }
+  return begin;
+}
 
 void ManagedMemory::account(std::int64_t bytes) {
   allocated_ = static_cast<std::size_t>(static_cast<std::int64_t>(allocated_) + bytes);
@@ -102,7 +123,7 @@ CUresult ManagedMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevic
     }
   }
   const std::size_t reserved = bytes <= region_.size() ? (bytes + kPage - 1) / kPage * kPage : 0;
-  const CUdeviceptr begin = reserved != 0 ? take(reserved) : 0;
+  const CUdeviceptr begin = reserved != 0 ? region_.take(reserved) : 0;
   if (begin == 0) {
     count(counters_.out_of_memory);
     status_.say(0,
@@ -231,7 +252,9 @@ std::vector<ManagedMemory::PageIndex> ManagedMemory::victims(std::size_t bytes,
                                                              std::uint64_t used_before) const {
   std::vector<PageIndex> pages;
   for (PageIndex page = oldest_; page != kNoPage && pages.size() * kPage < bytes; page = pages_[page].newer) {
-    if (pages_[page].tick < used_before) pages.push_back(page);
+    const Reference& holder = pages_[page].holder;
+    const bool pinned = holder != nullptr && holder->pins > 0;
+    if (pages_[page].tick < used_before && !pinned) pages.push_back(page);
   }
   return pages;
 }
@@ -276,7 +299,7 @@ void ManagedMemory::settle(PageIndex index, bool resident) {
 
 void ManagedMemory::move_out(const std::vector<PageIndex>& pages, StreamIndex stream) {
   if (pages.empty()) return;
-  std::vector<ManagedRun> runs = runs_of(pages);
+  const std::vector<ManagedRun> runs = runs_of(pages);
   const StreamIndex waits = emulate_ ? stream : relay_;
   const ManagedAllocation* last = nullptr;
   for (const PageIndex page : pages) {
@@ -289,7 +312,7 @@ void ManagedMemory::move_out(const std::vector<PageIndex>& pages, StreamIndex st
   for (const PageIndex page : pages) settle(page, false);
   count(counters_.evictions, static_cast<std::int64_t>(runs.size()));
   if (!emulate_) {
-    mover_->move_out(std::move(runs));
+    mover_->move_out(runs);
     for (const PageIndex page : pages) pages_[page].out_at = mover_->out_bytes();
     return;
   }
@@ -354,9 +377,15 @@ bool ManagedMemory::acquire(StreamIndex stream, std::span<const Reference> named
   return waited || (need > 0 && budget_ != 0 && !emulate_);
 }
 
-void ManagedMemory::release(std::span<const Reference> named, Moment moment) {
+void ManagedMemory::pin(std::span<const Reference> named) {
+  for (const Reference& allocation : named) ++allocation->pins;
+}
+
+void ManagedMemory::release(std::span<const Reference> named, const Moment* moment) {
   for (const Reference& allocation : named) {
-    allocation->uses.add(moment);
+    --allocation->pins;
+    if (moment == nullptr) continue;
+    allocation->uses.add(*moment);
     allocation->used = true;
   }
 }

@@ -27,10 +27,11 @@ struct ManagedAllocation {
   std::uint64_t buffer_id = 0;
   bool stream_ordered = false;
   bool live = true;
-  bool held = false;  ///< a graph may know it: its addresses are not used again while one lives
-  bool used = false;  ///< an operation named it: before, its contents are dead
-  Moments uses;       ///< the last operation of each stream that named it
-  Moments pending;    ///< of those who had the addresses before; a use waits for them
+  bool held = false;       ///< a graph may know it: its addresses are not used again while one lives
+  std::uint32_t pins = 0;  ///< operations between acquire and release: its pages stay
+  bool used = false;       ///< an operation named it: before, its contents are dead
+  Moments uses;            ///< the last operation of each stream that named it
+  Moments pending;         ///< of those who had the addresses before; a use waits for them
 
   bool dead() const { return !live || !used; }
 };
@@ -74,8 +75,10 @@ class ManagedMemory {
 
   /// Brings what an operation of `stream` names to the device. True when the stream was made to wait.
   bool acquire(StreamIndex stream, std::span<const Reference> named);
-  /// The operation was submitted as `moment`. Allocations of any device.
-  static void release(std::span<const Reference> named, Moment moment);
+  /// Between acquire and release nothing that the operation names leaves. Allocations of any device.
+  static void pin(std::span<const Reference> named);
+  /// Ends a pin: the operation was submitted as `moment`, or not at all (nullptr).
+  static void release(std::span<const Reference> named, const Moment* moment);
 
   /// A capture knows the allocation at this address, small ones included.
   void hold(CUdeviceptr address);
@@ -116,7 +119,7 @@ class ManagedMemory {
   void move_in(const std::vector<PageIndex>& pages, StreamIndex stream);
   void settle(PageIndex page, bool resident);
   std::vector<ManagedRun> runs_of(const std::vector<PageIndex>& pages) const;
-  CUdeviceptr take(std::size_t bytes);
+  CUdeviceptr take_for_good(std::size_t bytes);
   void account(std::int64_t bytes);
 
   const cuda::Driver& driver_;

@@ -19,18 +19,19 @@ ManagedMover::ManagedMover(const cuda::Driver& driver, CUdevice device, CUcontex
     : driver_(driver), device_(device), context_(context) {}
 
 bool ManagedMover::open() {
-  for (CUstream* stream : {&relay_, &in_, &out_}) {
-    if (driver_.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) return false;
-  }
-  for (CUevent* event : {&last_in_, &last_out_}) {
-    if ((*event = take_event()) == nullptr) return false;
+  const auto make = [this](CUstream& stream) {
+    return driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS;
+  };
+  if (!make(relay_) || !make(in_) || (last_in_ = take_event()) == nullptr) return false;
+  for (OutLane& lane : out_lanes_) {
+    if (!make(lane.stream) || (lane.last = take_event()) == nullptr) return false;
   }
   // Signals are the program's own business.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  out_thread_ = std::thread([this] { run_out(); });
+  for (OutLane& lane : out_lanes_) lane.thread = std::thread([this, &lane] { run_out(lane); });
   in_thread_ = std::thread([this] { run_in(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return true;
@@ -42,7 +43,9 @@ ManagedMover::~ManagedMover() {
     stopping_ = true;
   }
   changed_.notify_all();
-  if (out_thread_.joinable()) out_thread_.join();
+  for (OutLane& lane : out_lanes_) {
+    if (lane.thread.joinable()) lane.thread.join();
+  }
   if (in_thread_.joinable()) in_thread_.join();
 }
 
@@ -59,15 +62,21 @@ CUevent ManagedMover::take_event() {
   return driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS ? event : nullptr;
 }
 
-void ManagedMover::move_out(std::vector<ManagedRun> runs) {
-  Task task;
-  for (const ManagedRun& run : runs) out_bytes_ += run.bytes;
-  task.runs = std::move(runs);
-  task.after = take_event();
-  if (task.after != nullptr) driver_.cuEventRecord(task.after, relay_);
-  const std::lock_guard lock(mutex_);
-  outs_.push_back(std::move(task));
-  changed_.notify_all();
+void ManagedMover::move_out(const std::vector<ManagedRun>& runs) {
+  for (const ManagedRun& run : runs) {
+    for (std::size_t done = 0; done < run.bytes; done += kPieceBytes) {
+      Task task;
+      task.runs = {{run.address + done, std::min(kPieceBytes, run.bytes - done), run.dead}};
+      task.after = take_event();
+      if (task.after != nullptr) driver_.cuEventRecord(task.after, relay_);
+      out_bytes_ += task.runs.front().bytes;
+      const std::lock_guard lock(mutex_);
+      task.number = next_outgoing_++;
+      outgoing_.push_back({task.runs.front().bytes, false});
+      outs_.push_back(std::move(task));
+      changed_.notify_all();
+    }
+  }
 }
 
 std::uint64_t ManagedMover::move_in(std::vector<ManagedRun> runs, std::uint64_t after_out) {
@@ -119,7 +128,7 @@ void ManagedMover::prefetch(const ManagedRun& run, bool to_device, CUstream stre
   }
 }
 
-void ManagedMover::run_out() {
+void ManagedMover::run_out(OutLane& lane) {
   const bool usable = enter();
   std::unique_lock lock(mutex_);
   while (true) {
@@ -128,16 +137,19 @@ void ManagedMover::run_out() {
     const Task task = std::move(outs_.front());
     outs_.pop_front();
     lock.unlock();
-    std::uint64_t bytes = 0;
-    if (usable && task.after != nullptr) driver_.cuStreamWaitEvent(out_, task.after, 0);
+    if (usable && task.after != nullptr) driver_.cuStreamWaitEvent(lane.stream, task.after, 0);
     for (const ManagedRun& run : task.runs) {
-      if (usable) prefetch(run, false, out_);
-      bytes += run.bytes;
+      if (usable) prefetch(run, false, lane.stream);
     }
     lock.lock();
     if (task.after != nullptr) events_.push_back(task.after);
-    if (usable) driver_.cuEventRecord(last_out_, out_);
-    moved_out_ += bytes;
+    if (usable) driver_.cuEventRecord(lane.last, lane.stream);
+    outgoing_[task.number - first_outgoing_].moved = true;
+    while (!outgoing_.empty() && outgoing_.front().moved) {
+      moved_out_ += outgoing_.front().bytes;
+      outgoing_.pop_front();
+      ++first_outgoing_;
+    }
     changed_.notify_all();
   }
 }
@@ -151,7 +163,9 @@ void ManagedMover::run_in() {
     const Task task = std::move(ins_.front());
     ins_.pop_front();
     changed_.wait(lock, [&] { return moved_out_ >= task.after_out; });
-    if (usable && task.after_out > 0) driver_.cuStreamWaitEvent(in_, last_out_, 0);
+    for (const OutLane& lane : out_lanes_) {
+      if (usable && task.after_out > 0) driver_.cuStreamWaitEvent(in_, lane.last, 0);
+    }
     lock.unlock();
     for (const ManagedRun& run : task.runs) {
       if (!usable) continue;

@@ -213,10 +213,14 @@ void Runtime::name_managed(Operation& operation, CUdeviceptr address) {
 }
 
 CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lock) {
-  for (auto& memory : managed_) {
-    // What a capture names is moved by faults when the graph runs.
-    if (memory && !operation.capturing && !operation.managed.empty())
-      operation.waited |= memory->acquire(operation.stream, operation.managed);
+  if (config_.managed) {
+    ManagedMemory::pin(operation.managed);
+    for (auto& memory : managed_) {
+      // What a capture names is moved by faults when the graph runs.
+      if (memory && !operation.capturing && !operation.managed.empty())
+        operation.waited |= memory->acquire(operation.stream, operation.managed);
+    }
+    return CUDA_SUCCESS;
   }
   auto& blocks = operation.blocks;
   for (Block* block : blocks) ++block->named;
@@ -281,7 +285,7 @@ void Runtime::end(Operation& operation, bool submitted) {
   Moment moment{};
   if (submitted && !operation.capturing) moment = stamp(operation.stream);
   const Moment* stamp = submitted && !operation.capturing ? &moment : nullptr;
-  if (stamp != nullptr) ManagedMemory::release(operation.managed, moment);
+  ManagedMemory::release(operation.managed, stamp);
   auto& blocks = operation.blocks;
   for (std::size_t done = 0; done < blocks.size();) {
     std::size_t end = done;
