@@ -84,10 +84,16 @@ void check_pm(const char* call, CUptiResult result) {
 PmHost::PmHost(const std::string& chip, std::vector<std::uint8_t> availability)
     : chip_(chip), availability_(std::move(availability)) {
   initialize_profiler();
-  object_ = make_object(chip_, availability_);
+  object_ = open_object();
 }
 
-PmHost::~PmHost() { free_object(object_); }
+PmHost::~PmHost() {
+  for (CUpti_Profiler_Host_Object* object : objects_) free_object(object);
+}
+
+CUpti_Profiler_Host_Object* PmHost::open_object() {
+  return objects_.emplace_back(make_object(chip_, availability_));
+}
 
 std::vector<std::string> PmHost::supported_chips() {
   initialize_profiler();
@@ -108,7 +114,7 @@ std::vector<std::string> PmHost::base_metrics() {
 
 int PmHost::passes(std::span<const std::string> names) {
   // All names in one call: a call each would make a pass each. An object takes one configuration.
-  CUpti_Profiler_Host_Object* object = make_object(chip_, availability_);
+  CUpti_Profiler_Host_Object* object = open_object();
   int count = 0;
   if (add_metrics(object, names) == CUPTI_SUCCESS) {
     std::vector<std::uint8_t> image = config_image(object);
@@ -120,11 +126,11 @@ int PmHost::passes(std::span<const std::string> names) {
       count = static_cast<int>(parameters.numOfPasses);
     }
   }
-  free_object(object);
   return count;
 }
 
 std::vector<std::uint8_t> PmHost::configure(std::span<const std::string> names) {
+  object_ = open_object();
   check_pm("cuptiProfilerHostConfigAddMetrics", add_metrics(object_, names));
   return config_image(object_);
 }
