@@ -252,6 +252,7 @@ void DeviceMemory::activate(Block& block) {
     Piece& piece = block.pieces[i];
     block.pending.add((*pool_)[piece.chunk].free_after);
     pool_->set_owner(piece.chunk, &block, i);
+    note_intruder(block, piece.chunk);
     piece.place = Piece::Place::kOnDevice;
   }
   live_pieces_ += block.pieces.size();
@@ -518,7 +519,9 @@ void DeviceMemory::release_captured() {
 }
 
 std::size_t DeviceMemory::shrink(std::size_t bytes) {
-  const std::size_t chunks = (bytes + chunk_size() - 1) / chunk_size();
+  // Of a small budget a share: what an operation needs at once has to stay.
+  const std::size_t share = std::max<std::size_t>(pool_->limit() / 8, 1);
+  const std::size_t chunks = std::min((bytes + chunk_size() - 1) / chunk_size(), share);
   if (may_evict_ && pool_->free_count() < chunks) {
     std::int64_t parked = 0;
     make_room(chunks, parked);

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tferry::runtime {
@@ -169,9 +170,14 @@ class DeviceMemory {
   void begin_iteration();
   Block* planned_place(std::size_t bytes);
   Block* unplanned_place(std::size_t pieces);
+  bool repair(Block& block);
+  void count_set_up(std::int64_t mappings_before);
   void plan_allocated(const Block& block);
   void plan_freed(CUdeviceptr address);
   void keep_planned(Block& block);
+  void note_intruder(const Block& block, ChunkId chunk) {
+    if (!block.planned && (*pool_)[chunk].planned && plan_) plan_->intruded = true;
+  }
 
   // putting it in place (plan_adoption.cpp)
   struct PlanHolder {
@@ -188,6 +194,9 @@ class DeviceMemory {
   void wait_for_evictions();
   void make_planned_blocks();
   void put_back();
+  bool renew_places();
+  void drive_out();
+  std::vector<std::pair<Block*, std::uint32_t>> displaced_pieces();
   void leave_plan();
 
   const cuda::Driver& driver_;

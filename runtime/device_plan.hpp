@@ -35,6 +35,7 @@ struct DevicePlan {
   std::vector<std::uint32_t> next_address;  ///< by tensor: which address its next instance gets
   std::vector<ChunkId> chunks;              ///< by plan chunk
   bool displaced = false;                   ///< some piece's address maps another chunk than its home
+  bool intruded = false;                    ///< contents that are not the plan's lie in a chunk of its own
 
   bool complained = false;  ///< that it is another program's
   // at the last boundary

@@ -65,9 +65,8 @@ void DeviceMemory::adopt_plan() {
     for (std::uint32_t i = 0; i < holder.block->piece_count(); ++i) go_home(*holder.block, i);
   }
   make_planned_blocks();
+  count_set_up(before);
   restore(0);
-  counters_.mappings = store_->mappings();
-  count(counters_.plan_set_up_mappings, store_->mappings() - before);
   count(counters_.plan_adoptions);
   counters_.plan_predicted_ns = plan.plan().predicted_ns;
   counters_.plan_bound_ns = plan.plan().bound_ns;
@@ -206,43 +205,88 @@ void DeviceMemory::make_planned_blocks() {
   }
 }
 
-/// At the end of an iteration: pieces that a surprise drove out of their homes go back, and allocations that
-/// took a persistent tensor's place go where the plan has it.
+/// At the end of an iteration: what surprises did to the plan's places is undone where that is possible.
 void DeviceMemory::put_back() {
-  DevicePlan& plan = *plan_;
   const std::int64_t before = store_->mappings();
+  if (renew_places()) make_planned_blocks();
+  drive_out();
+  const auto returning = displaced_pieces();
+  for (const auto& [block, piece] : returning) {
+    if (block->pieces[piece].place == Piece::Place::kOnDevice) send_away(*block, {0, 0, piece, 1});
+  }
+  if (!returning.empty()) wait_for_evictions();
+  for (const auto& [block, piece] : returning) {
+    if (!go_home(*block, piece)) plan_->displaced = true;
+  }
+  count_set_up(before);
+  if (!returning.empty()) restore(0, false);
+}
+
+/// An allocation that took a persistent tensor's place gets that tensor's chunks, and one that has outlived
+/// its tensor's next instance is no longer the plan's. True when addresses lost their blocks by that.
+bool DeviceMemory::renew_places() {
+  DevicePlan& plan = *plan_;
+  bool emptied = false;
   for (std::uint32_t tensor = 0; tensor < plan.first_block.size(); ++tensor) {
-    if (plan.plan().tensors[tensor].persistent == 0) continue;
-    Block* block = block_of(plan, tensor);
-    const Block* placed = plan.blocks[plan.first_block[tensor]];
-    if (block == nullptr || block == placed || block->planned ||
-        block->piece_count() != plan.plan().tensors[tensor].pieces)
+    const trace::FlatPlan::Tensor& entry = plan.plan().tensors[tensor];
+    Block* placed = plan.blocks[plan.first_block[tensor]];
+    if (entry.persistent == 0) {
+      if (entry.addresses > 1 || placed == nullptr || !placed->live ||
+          plan.follower.bindings().tensor_at(placed->address) == tensor)
+        continue;
+      take_out_of_plan(*placed);
+      plan.intruded = emptied = true;
       continue;
-    if (placed != nullptr) take_out_of_plan(*plan.blocks[plan.first_block[tensor]]);
+    }
+    Block* block = block_of(plan, tensor);
+    if (block == nullptr || block == placed || block->piece_count() != entry.pieces) continue;
+    if (placed != nullptr) take_out_of_plan(*placed);
+    if (block->planned) take_out_of_plan(*block);  // it was taken for another tensor's allocation
+    emptied = true;
     put_in_plan(*block, tensor, 0);
   }
-  if (!std::exchange(plan.displaced, false)) return;
-  std::vector<std::pair<Block*, std::uint32_t>> returning;
-  for (Block* block : plan.blocks) {
+  return emptied;
+}
+
+/// Contents that are not the plan's leave its chunks; they come back beside them, if there is room.
+void DeviceMemory::drive_out() {
+  if (!std::exchange(plan_->intruded, false)) return;
+  store_->for_each([&](Block& block) {
+    if (block.planned || !evictable(block)) return;
+    leaving_.clear();
+    for (std::uint32_t i = 0; i < block.piece_count(); ++i) {
+      const Piece& piece = block.pieces[i];
+      if (piece.place == Piece::Place::kOnDevice && (*pool_)[piece.chunk].planned) leaving_.push_back(i);
+    }
+    evict(block, leaving_);
+  });
+}
+
+/// Pieces that are not at home and can go there now: their home is nobody's, or that of another one of them.
+std::vector<std::pair<Block*, std::uint32_t>> DeviceMemory::displaced_pieces() {
+  std::vector<std::pair<Block*, std::uint32_t>> pieces;
+  if (!std::exchange(plan_->displaced, false)) return pieces;
+  std::vector<bool> leaving(pool_->end(), false);
+  std::size_t displaced = 0;
+  for (Block* block : plan_->blocks) {
     for (std::uint32_t i = 0; block != nullptr && i < block->piece_count(); ++i) {
       const Piece& piece = block->pieces[i];
-      const bool trapped = audit_ != nullptr && piece.place == Piece::Place::kParked;
-      if (piece.home == kNoChunk || piece.home == piece.chunk || trapped) continue;
-      if (block->pins == 0 && (*pool_)[piece.home].owner == nullptr) {
-        returning.emplace_back(block, i);
-      } else {
-        plan.displaced = true;  // perhaps at the end of the next iteration
-      }
+      if (piece.home == kNoChunk || piece.home == piece.chunk) continue;
+      // A trapped one goes home when it is fetched.
+      if (audit_ != nullptr && piece.place == Piece::Place::kParked) continue;
+      ++displaced;
+      const bool there = piece.place == Piece::Place::kOnDevice;
+      if (block->pins > 0 || (there && !evictable(*block))) continue;
+      if (there) leaving[piece.chunk] = true;
+      pieces.emplace_back(block, i);
     }
   }
-  if (returning.empty()) return;
-  wait_for_evictions();
-  for (const auto& [block, piece] : returning) {
-    if (!go_home(*block, piece)) plan.displaced = true;
-  }
-  restore(0, false);
-  counters_.mappings = store_->mappings();
-  count(counters_.plan_set_up_mappings, store_->mappings() - before);
+  std::erase_if(pieces, [&](const auto& entry) {
+    const ChunkId home = entry.first->pieces[entry.second].home;
+    return (*pool_)[home].owner != nullptr && !leaving[home];
+  });
+  plan_->displaced = pieces.size() < displaced;  // the others may at the end of the next iteration
+  return pieces;
 }
 
 /// Everything is as without a plan again; nothing is moved or mapped for it.
@@ -258,8 +302,9 @@ void DeviceMemory::leave_plan() {
     if (chunk != kNoChunk) pool_->set_planned(chunk, false);
   }
   plan_->chunks.clear();
-  plan_->displaced = false;
+  plan_->displaced = plan_->intruded = false;
   plan_->follower.set_adopted(false);
+  note_plan_state();
 }
 
 }  // namespace tferry::runtime

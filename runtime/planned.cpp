@@ -122,12 +122,17 @@ bool DeviceMemory::bring_back(Block& block, const trace::FlatPlan::Step& step) {
 }
 
 /// Gives a parked piece the chunk that the plan has for it, or without one that which its address maps, if
-/// that takes nothing from anybody and no mapping call.
+/// that takes nothing from anybody. A mapping call only after surprises, and in audit mode.
 bool DeviceMemory::take_back(Block& block, std::uint32_t index) {
   Piece& piece = block.pieces[index];
   const ChunkId wanted = piece.home != kNoChunk ? piece.home : piece.chunk;
   if (wanted == kNoChunk || (*pool_)[wanted].owner != nullptr) return false;
-  if (wanted != piece.chunk) return audit_ != nullptr && settle_in(block, index, wanted);
+  if (wanted != piece.chunk) {
+    const std::int64_t before = store_->mappings();
+    const bool settled = settle_in(block, index, wanted);
+    count_set_up(before);
+    return settled;
+  }
   --(*pool_)[piece.chunk].claims;
   pool_->set_owner(piece.chunk, &block, index);
   return true;
@@ -288,15 +293,35 @@ Block* DeviceMemory::planned_place(std::size_t bytes) {
     Block* block = plan_->blocks[plan_->first_block[tensor] + address];
     if (block == nullptr || block->live) continue;
     const bool clean = std::all_of(block->pieces.begin(), block->pieces.end(), [&](const Piece& piece) {
-      return piece.chunk != kNoChunk && piece.chunk == piece.home && (*pool_)[piece.chunk].owner == nullptr;
+      return piece.home != kNoChunk && (*pool_)[piece.home].owner == nullptr;
     });
-    if (!clean) continue;
+    if (!clean || !repair(*block)) continue;
     plan_->next_address[tensor] = (address + 1) % addresses;
     count(counters_.plan_placed);
     return block;
   }
   count(counters_.plan_conflicts);
   return nullptr;
+}
+
+/// A free block of the plan's maps its homes again after surprises. A mapping call of the step only then.
+bool DeviceMemory::repair(Block& block) {
+  bool home = true;
+  for (std::uint32_t i = 0; i < block.piece_count(); ++i) {
+    if (block.pieces[i].chunk == block.pieces[i].home) continue;
+    const std::int64_t before = store_->mappings();
+    home = go_home(block, i) && home;
+    count_set_up(before);
+  }
+  return home;
+}
+
+/// Mappings made since there were `before` are not those of a step.
+void DeviceMemory::count_set_up(std::int64_t before) {
+  const std::int64_t made = store_->mappings() - before;
+  plan_->boundary_mappings += made;
+  counters_.mappings = store_->mappings();
+  count(counters_.plan_set_up_mappings, made);
 }
 
 /// Under a plan, what it does not know lives beside its chunks as long as there is room, and takes from them

@@ -110,6 +110,7 @@ bool DeviceMemory::settle_piece(Operation& operation, Block& block, std::uint32_
       if (wanted != piece.chunk) return settle_in(block, index, wanted);
       --(*pool_)[piece.chunk].claims;
       pool_->set_owner(piece.chunk, &block, index);
+      note_intruder(block, piece.chunk);
       return true;
     }
   }
@@ -125,6 +126,7 @@ bool DeviceMemory::settle_in(Block& block, std::uint32_t index, ChunkId chunk) {
   if (piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
   if (!store_->remap(block, index, chunk)) return false;
   pool_->set_owner(chunk, &block, index);
+  note_intruder(block, chunk);
   if (piece.home != kNoChunk && piece.home != chunk && plan_ != nullptr) plan_->displaced = true;
   count(counters_.remaps);
   count(counters_.remap_ns, StatusPage::now_ns() - begin);

@@ -19,7 +19,7 @@ void PlannedProgram::work(Work::Kind kind, unsigned grid, std::vector<int> names
   work_.back() = work;
 }
 
-PlannedProgram layered(std::size_t chunk, int layers, int parked, std::size_t chunks) {
+PlannedProgram layered(std::size_t chunk, int layers, int parked, int parked_weights, std::size_t chunks) {
   PlannedProgram program(chunk);
   const auto index = [](int i) { return static_cast<std::size_t>(i); };
   std::vector<int> weights, activations;
@@ -30,6 +30,7 @@ PlannedProgram layered(std::size_t chunk, int layers, int parked, std::size_t ch
     activations.push_back(program.allocate(chunks));
     program.mix(activations[index(i + 1)], activations[index(i)], weights[index(i)], 1);
     if (i < parked) program.leave(activations[index(i)]);
+    if (i < parked_weights) program.leave(weights[index(i)]);
   }
   int gradient = program.allocate(chunks);
   program.fill(gradient, 8);
@@ -38,6 +39,7 @@ PlannedProgram layered(std::size_t chunk, int layers, int parked, std::size_t ch
     // Two layers ahead of its use, where the two that were freed make room.
     if (i == layers - 1 && i < parked) program.come_back(activations[index(i)]);
     if (i > 0 && i - 1 < parked) program.come_back(activations[index(i - 1)]);
+    if (i < parked_weights) program.come_back(weights[index(i)]);
     const int next = program.allocate(chunks);
     program.mix(next, gradient, activations[index(i)], 2);
     program.mix(weights[index(i)], next, activations[index(i)], 3);
@@ -59,13 +61,17 @@ ProgramRun::ProgramRun(const PlannedProgram& program, const Api& api, CUstream s
   for (int tensor = 0; tensor < static_cast<int>(tensors_.size()); ++tensor) {
     if (!program.story().tensors()[static_cast<std::size_t>(tensor)].persistent) continue;
     allocate(tensor);
-    std::uint64_t words = at(tensor).words.size();
-    auto seed = static_cast<std::uint32_t>(100 + tensor);
-    void* parameters[] = {&at(tensor).address, &words, &seed};
-    check(launch(kernels_.fill, 1000, parameters), "cuLaunchKernel");
-    fill_words(at(tensor).words.data(), words, seed);
-    at(tensor).defined = true;
+    fill(tensor);
   }
+}
+
+void ProgramRun::fill(int tensor) {
+  std::uint64_t words = at(tensor).words.size();
+  std::uint32_t seed = 100 + value_++;
+  void* parameters[] = {&at(tensor).address, &words, &seed};
+  check(launch(kernels_.fill, 1000, parameters), "cuLaunchKernel");
+  fill_words(at(tensor).words.data(), words, seed);
+  at(tensor).defined = true;
 }
 
 void ProgramRun::check(CUresult result, const char* what) const {

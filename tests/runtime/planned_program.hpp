@@ -53,8 +53,10 @@ class PlannedProgram {
 };
 
 /// `layers` forward and back, with one weight each, every tensor `chunks` large: forward keeps all
-/// activations, of which `parked` leave and return on the way back. Weights stay.
-PlannedProgram layered(std::size_t chunk, int layers, int parked, std::size_t chunks = 2);
+/// activations, of which the first `parked` leave and return on the way back, and so do the weights of the
+/// first `parked_weights` layers.
+PlannedProgram layered(std::size_t chunk, int layers, int parked, int parked_weights = 0,
+                       std::size_t chunks = 2);
 
 /// Runs a program's iterations on a driver, and beside it a model on the host.
 class ProgramRun {
@@ -68,6 +70,8 @@ class ProgramRun {
   void operate(std::size_t event);
   void allocate(int tensor);
   void free(int tensor);
+  /// Fills it by an operation that is not the program's.
+  void fill(int tensor);
 
   /// "" if all that is alive holds what the model says.
   std::string difference();
