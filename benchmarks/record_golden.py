@@ -31,7 +31,8 @@ SOURCES = ("runtime", "collector", "sampler")
 
 README = """# Golden sessions
 
-Recorded on a real GPU by our own collector and hooks; never edited. `benchmarks/record_golden.py` records them anew.
+Recorded on a real GPU by our own collector and hooks; never edited. `benchmarks/record_golden.py` records them anew
+(then this page is the one that it writes); `golden_test.cpp` asks them what any recording of this job has to answer.
 
 | file | what |
 |---|---|

@@ -35,6 +35,7 @@ inline std::string contents(const fs::path& path) {
 /// Runs a line in sh, its output in files of `folder`.
 inline Ended run_shell(const std::string& line, const fs::path& folder) {
   const std::string out = (folder / "out").string(), err = (folder / "err").string();
+  std::fflush(stdout);  // or the child would write it, too
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (std::freopen(out.c_str(), "w", stdout) == nullptr ||
