@@ -133,7 +133,8 @@ int location_number(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? driver().device(location.id).ordinal : -1;
 }
 
-void prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& location, CUstream handle) {
+void prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& location, CUstream handle,
+              bool discard = false) {
   const auto allocation = managed_at(address, size);
   const auto stream = stream_of(handle);
   const int to = location_number(location);
@@ -143,7 +144,11 @@ void prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& locati
   work.engine = to >= 0 ? &device.to_device : &device.to_host;
   const double rate = to >= 0 ? driver().h2d_gbps.load() : driver().d2h_gbps.load();
   work.duration = static_cast<Nanoseconds>(static_cast<double>(size) / rate);
-  work.run = [allocation, to] { allocation->prefetched_to = to; };
+  work.run = [allocation, to, address, size, discard] {
+    allocation->prefetched_to = to;
+    // The contents become undefined: what relies on them shall notice.
+    if (discard) std::memset(reinterpret_cast<void*>(address), 0xdb, size);
+  };
   stream->context()->submit(*stream, std::move(work));
 }
 
@@ -194,6 +199,14 @@ SWD_STREAM_API(cuMemPrefetchAsync_v2,
                 CUstream stream),
                require(flags == 0);
                prefetch(address, size, location, stream))
+
+SWD_STREAM_API(cuMemDiscardAndPrefetchBatchAsync,
+               (CUdeviceptr * addresses, std::size_t* sizes, std::size_t count, CUmemLocation* locations,
+                std::size_t* first, std::size_t location_count, unsigned long long flags, CUstream stream),
+               require(addresses&& sizes&& locations&& first&& count > 0 && flags == 0);
+               require(location_count == 1 && first[0] == 0, CUDA_ERROR_NOT_SUPPORTED);
+               for (std::size_t i = 0; i < count; ++i)
+                   prefetch(addresses[i], sizes[i], locations[0], stream, true))
 
 SWD_API(cuMemAdvise_v2, (CUdeviceptr address, std::size_t size, CUmem_advise, CUmemLocation location)) {
   return call(EntryPoint::cuMemAdvise_v2, [&] {

@@ -228,6 +228,20 @@ TEST_F(MemoryTest, ManagedMemoryRemembersItsLastPrefetch) {
   EXPECT_OK(cuMemFree(base));
 }
 
+TEST_F(MemoryTest, DiscardedManagedMemoryHasOtherContents) {
+  CUdeviceptr base = 0;
+  ASSERT_OK(cuMemAllocManaged(&base, kGranule, CU_MEM_ATTACH_GLOBAL));
+  ASSERT_OK(cuMemsetD8(base, 7, kGranule));
+  CUmemLocation host{.type = CU_MEM_LOCATION_TYPE_HOST, .id = 0};
+  std::size_t size = kGranule / 2, first = 0;
+  ASSERT_OK(cuMemDiscardAndPrefetchBatchAsync(&base, &size, 1, &host, &first, 1, 0, nullptr));
+  ASSERT_OK(cuStreamSynchronize(nullptr));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(base);
+  EXPECT_NE(7, bytes[0]);
+  EXPECT_EQ(7, bytes[kGranule / 2]);
+  EXPECT_OK(cuMemFree(base));
+}
+
 TEST_F(MemoryTest, DestroyingAContextFreesWhatItOwns) {
   CUcontext own = nullptr;
   ASSERT_OK(cuCtxCreate(&own, nullptr, 0, 0));
