@@ -51,8 +51,10 @@ void Audit::on_parked(Block& block, std::span<const std::uint32_t> pieces, Block
     const CUdeviceptr address = block.address + index * pool_.chunk_size();
     hashes_[address] = XXH3_64bits(host[piece.slot].address, pool_.chunk_size());
     if (trap_ == kNoChunk) continue;
-    --pool_[piece.chunk].claims;
-    if (store.remap(block, index, trap_)) ++pool_[trap_].claims;
+    const ChunkId before = piece.chunk;
+    store.remap(block, index, trap_);
+    --pool_[before].claims;
+    if (piece.chunk != kNoChunk) ++pool_[piece.chunk].claims;
   }
 }
 

@@ -59,7 +59,7 @@ Block* BlockStore::make(std::span<const ChunkId> chunks) {
 bool BlockStore::remap(Block& block, std::uint32_t piece, ChunkId chunk) {
   const CUdeviceptr address = block.address + piece * pool_.chunk_size();
   Piece& part = block.pieces[piece];
-  if (part.chunk != kNoChunk) pool_.unmap(address);
+  if (part.chunk != kNoChunk && !pool_.unmap(address)) return false;
   part.chunk = kNoChunk;
   if (chunk == kNoChunk) return true;
   if (!pool_.map(address, chunk)) return false;

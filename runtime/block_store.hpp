@@ -29,7 +29,8 @@ class BlockStore {
 
   /// A new free block over these chunks. Null when the driver refuses.
   Block* make(std::span<const ChunkId> chunks);
-  /// Maps another chunk (or kNoChunk: none) at one piece of the block.
+  /// Maps another chunk (or kNoChunk: none) at one piece of the block. False where the driver refuses; then
+  /// the old one is mapped, or none.
   bool remap(Block& block, std::uint32_t piece, ChunkId chunk);
   /// Unmaps a free block, one that is in no list, and gives its addresses back.
   void destroy(Block& block);

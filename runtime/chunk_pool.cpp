@@ -120,7 +120,10 @@ bool ChunkPool::map(CUdeviceptr address, ChunkId chunk) {
   return driver_.cuMemMap(address, chunk_size_, 0, chunks_[chunk].handle, 0) == CUDA_SUCCESS;
 }
 
-void ChunkPool::unmap(CUdeviceptr address) { driver_.cuMemUnmap(address, chunk_size_); }
+bool ChunkPool::unmap(CUdeviceptr address) {
+  return driver_.cuMemUnmap(address, chunk_size_) == CUDA_SUCCESS ||
+         driver_.cuMemUnmap(address, chunk_size_) == CUDA_SUCCESS;
+}
 
 bool ChunkPool::allow(CUdeviceptr address, std::size_t size) {
   return driver_.cuMemSetAccess(address, size, access_.data(), access_.size()) == CUDA_SUCCESS;

@@ -71,7 +71,8 @@ class ChunkPool {
   void add_peer(CUdevice peer);
   /// Maps `chunk` at `address` (no access yet) and gives access to a whole range afterwards.
   bool map(CUdeviceptr address, ChunkId chunk);
-  void unmap(CUdeviceptr address);
+  /// False: it is mapped as before. Tried twice: what stays mapped is lost to everybody.
+  bool unmap(CUdeviceptr address);
   bool allow(CUdeviceptr address, std::size_t size);
 
  private:

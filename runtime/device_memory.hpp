@@ -146,6 +146,7 @@ class DeviceMemory {
   void look_for_hidden_pointers();
   void keep_room_ahead(Operation& operation);
   bool settle_in(Block& block, std::uint32_t piece, ChunkId chunk);
+  bool remap(Block& block, std::uint32_t piece, ChunkId chunk);
   void wait_for_users(const Block& block);
   std::size_t release_free_chunks(std::size_t chunks);
 

@@ -152,6 +152,7 @@ void DeviceMemory::put_in_plan(Block& block, std::uint32_t tensor, std::uint32_t
 void DeviceMemory::take_out_of_plan(Block& block) {
   std::replace(plan_->blocks.begin(), plan_->blocks.end(), &block, static_cast<Block*>(nullptr));
   block.planned = false;
+  plan_->intruded = plan_->intruded || block.live;
   for (Piece& piece : block.pieces) piece.home = kNoChunk;
 }
 
@@ -164,10 +165,7 @@ bool DeviceMemory::go_home(Block& block, std::uint32_t index) {
   if (piece.place == Piece::Place::kOnDevice && !send_away(block, {0, 0, index, 1})) return false;
   if (audit_ != nullptr && piece.place == Piece::Place::kParked) return true;
   wait_for_users(block);
-  if (piece.place == Piece::Place::kParked && piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
-  if (!store_->remap(block, index, piece.home)) return false;
-  if (piece.place == Piece::Place::kParked) ++(*pool_)[piece.home].claims;
-  return true;
+  return remap(block, index, piece.home);
 }
 
 /// Nobody evicts while addresses are mapped: beside the copy engine out each mapping call takes a
@@ -235,7 +233,7 @@ bool DeviceMemory::renew_places() {
           plan.follower.bindings().tensor_at(placed->address) == tensor)
         continue;
       take_out_of_plan(*placed);
-      plan.intruded = emptied = true;
+      emptied = true;
       continue;
     }
     Block* block = block_of(plan, tensor);

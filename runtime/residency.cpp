@@ -123,8 +123,8 @@ bool DeviceMemory::settle_in(Block& block, std::uint32_t index, ChunkId chunk) {
   Piece& piece = block.pieces[index];
   wait_for_users(block);
   const std::int64_t begin = StatusPage::now_ns();
-  if (piece.chunk != kNoChunk) --(*pool_)[piece.chunk].claims;
-  if (!store_->remap(block, index, chunk)) return false;
+  if (!remap(block, index, chunk)) return false;
+  --(*pool_)[chunk].claims;
   pool_->set_owner(chunk, &block, index);
   note_intruder(block, chunk);
   if (piece.home != kNoChunk && piece.home != chunk && plan_ != nullptr) plan_->displaced = true;
@@ -132,6 +132,17 @@ bool DeviceMemory::settle_in(Block& block, std::uint32_t index, ChunkId chunk) {
   count(counters_.remap_ns, StatusPage::now_ns() - begin);
   counters_.mappings = store_->mappings();
   return true;
+}
+
+/// Maps another chunk at a piece that is parked or free.
+bool DeviceMemory::remap(Block& block, std::uint32_t index, ChunkId chunk) {
+  Piece& piece = block.pieces[index];
+  const ChunkId before = piece.chunk;
+  const bool parked = piece.place == Piece::Place::kParked;
+  const bool done = store_->remap(block, index, chunk);
+  if (parked && before != kNoChunk && piece.chunk != before) --(*pool_)[before].claims;
+  if (parked && done) ++(*pool_)[chunk].claims;
+  return done;
 }
 
 /// The old mapping may still be read: a mapping call would pull it away under a kernel.

@@ -119,7 +119,6 @@ void ProgramRun::operate(std::size_t event) {
   const auto& names = program_.story().events()[event].names;
   const PlannedProgram::Work& work = program_.work_of(event);
   Tensor& out = at(names[0]);
-  out.defined = out.defined || work.kind != WorkKind::kAdd;
   std::uint64_t words = out.words.size();
   std::uint32_t value = value_++;
   if (work.kind == WorkKind::kMix) {
@@ -127,12 +126,14 @@ void ProgramRun::operate(std::size_t event) {
     Tensor& b = at(names[2]);
     void* parameters[] = {&out.address, &a.address, &b.address, &words, &value};
     check(launch(kernels_.mix, work.grid, parameters), "cuLaunchKernel");
+    out.defined = true;
     mix_words(out.words.data(), a.words.data(), b.words.data(), words, value);
     return;
   }
   void* parameters[] = {&out.address, &words, &value};
   const bool fills = work.kind == WorkKind::kFill;
   check(launch(fills ? kernels_.fill : kernels_.add, work.grid, parameters), "cuLaunchKernel");
+  out.defined = out.defined || fills;
   fills ? fill_words(out.words.data(), words, value) : add_words(out.words.data(), words, value);
 }
 

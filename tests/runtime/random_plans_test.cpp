@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
-#include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace tferry::runtime_test {
@@ -202,48 +202,108 @@ Seen seen() {
           device.plan_conflicts, device.plan_late_fetches};
 }
 
+/// A device and a plan in the run directory.
+struct Situation {
+  Situation(const trace::FlatPlan& plan, Random& random) {
+    Drivers& drivers = Drivers::get();
+    const std::size_t chunks = plan.budget_bytes / drivers.chunk();
+    budget = (std::max<std::size_t>(chunks, 2 * kWidest) + random.below(3)) * drivers.chunk();
+    drivers.set_budget(budget);
+    drivers.set_jitter(random.one_in(3) ? random.word() : 0);
+    drivers.clear_peaks();
+    const Api& api = drivers.ferried();
+    EXPECT_EQ(CUDA_SUCCESS, api.cuDevicePrimaryCtxRetain(&context, 0));
+    EXPECT_EQ(CUDA_SUCCESS, api.cuCtxSetCurrent(context));
+    EXPECT_EQ(CUDA_SUCCESS, api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    offer(plan);
+  }
+  ~Situation() {
+    Drivers& drivers = Drivers::get();
+    drivers.clear_faults();
+    drivers.set_jitter(0);
+    EXPECT_EQ(CUDA_SUCCESS, drivers.ferried().cuDevicePrimaryCtxReset_v2(0));
+    // What a failed call kept mapped.
+    if (drivers.statistics().memory_used != 0) drivers.ferried().cuDevicePrimaryCtxReset_v2(0);
+  }
+  Situation(const Situation&) = delete;
+  Situation& operator=(const Situation&) = delete;
+  static void offer(const trace::FlatPlan& plan) {
+    std::string error;
+    EXPECT_TRUE(write_plan(Drivers::get().live_plan_path(), plan, error)) << error;
+  }
+
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  std::size_t budget = 0;
+};
+
 void expect_right(std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Drivers& drivers = Drivers::get();
   Random random(seed);
   const PlannedProgram program = random_program(random, drivers.chunk());
-  trace::FlatPlan plan = random_plan(program, random);
-  const std::size_t budget =
-      std::max<std::size_t>(plan.budget_bytes / drivers.chunk(), 2 * kWidest) + random.below(3);
-  drivers.set_budget(budget * drivers.chunk());
-  drivers.set_jitter(random.one_in(3) ? seed : 0);
-  drivers.clear_peaks();
-  const Api& api = drivers.ferried();
-  CUcontext context = nullptr;
-  ASSERT_EQ(CUDA_SUCCESS, api.cuDevicePrimaryCtxRetain(&context, 0));
-  ASSERT_EQ(CUDA_SUCCESS, api.cuCtxSetCurrent(context));
-  CUstream stream = nullptr;
-  ASSERT_EQ(CUDA_SUCCESS, api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  std::string error;
-  ASSERT_TRUE(write_plan(drivers.live_plan_path(), plan, error)) << error;
   {
-    SurprisingRun job(program, api, stream, random);
+    const trace::FlatPlan plan = random_plan(program, random);
+    const Situation situation(plan, random);
+    SurprisingRun job(program, drivers.ferried(), situation.stream, random);
     const std::size_t surprises = random.one_in(4) ? 0 : 3 + random.below(40);
     for (int iteration = 0; iteration < 14; ++iteration) {
       job.iterate(iteration < 3 || iteration % 4 == 3 ? 0 : surprises);
       const std::string difference = iteration % 3 == 2 ? job.run.difference() : "";
       ASSERT_EQ("", difference) << "after iteration " << iteration;
-      if (random.one_in(4)) {
-        plan = random_plan(program, random);
-        ASSERT_TRUE(write_plan(drivers.live_plan_path(), plan, error)) << error;
-      }
+      if (random.one_in(4)) Situation::offer(random_plan(program, random));
     }
     ASSERT_EQ("", job.run.difference());
     job.end();
+    const std::size_t trap = std::getenv("TFERRY_VERIFY") != nullptr ? drivers.chunk() : 0;
+    EXPECT_LE(drivers.statistics().memory_peak, situation.budget + trap);
   }
-  const std::size_t trap = std::getenv("TFERRY_VERIFY") != nullptr ? drivers.chunk() : 0;
-  EXPECT_LE(drivers.statistics().memory_peak, budget * drivers.chunk() + trap);
   EXPECT_EQ(0, drivers.device().audit_failures);
   EXPECT_EQ(0, drivers.statistics().illegal_accesses);
-  drivers.set_jitter(0);
-  ASSERT_EQ(CUDA_SUCCESS, api.cuDevicePrimaryCtxReset_v2(0));
   EXPECT_EQ(0U, drivers.statistics().memory_used);
   EXPECT_EQ(0U, drivers.statistics().mappings);
+}
+
+/// A call of the driver fails while a plan is looked for, put in place or followed: the program may meet
+/// errors, never wrong bytes.
+void expect_right_or_refused(std::uint64_t seed) {
+  static constexpr const char* kCalls[] = {"cuMemCreate",          "cuMemMap",
+                                           "cuMemSetAccess",       "cuMemUnmap",
+                                           "cuMemHostAlloc",       "cuMemHostRegister_v2",
+                                           "cuEventCreate",        "cuEventRecord",
+                                           "cuEventQuery",         "cuEventSynchronize",
+                                           "cuStreamWaitEvent",    "cuStreamSynchronize",
+                                           "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+                                           "cuLaunchKernel",       "cuMemAlloc_v2"};
+  Drivers& drivers = Drivers::get();
+  Random random(seed ^ 0xfa17);
+  const PlannedProgram program = random_program(random, drivers.chunk());
+  const char* call = kCalls[random.below(std::size(kCalls))];
+  const auto nth = static_cast<std::int64_t>(1 + random.below(random.one_in(2) ? 6 : 40));
+  const int error = random.one_in(2) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
+  const std::size_t when = random.below(6);
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", " + call + " call " + std::to_string(nth));
+  {
+    const Situation situation(random_plan(program, random), random);
+    SurprisingRun job(program, drivers.ferried(), situation.stream, random);
+    try {
+      for (std::size_t iteration = 0; iteration < 8; ++iteration) {
+        if (iteration == when) {
+          ASSERT_EQ(0, drivers.fail(call, nth, error, 0));
+        }
+        job.iterate(iteration % 4 == 3 ? 8 : 0);
+      }
+    } catch (const std::runtime_error&) {
+      // The program was told; what it had done by then is right.
+    }
+    drivers.clear_faults();
+    try {
+      EXPECT_EQ("", job.run.difference());
+    } catch (const std::runtime_error&) {
+      // Where nothing can be moved any more, not everything can be read back.
+    }
+  }
+  EXPECT_EQ(0, drivers.statistics().illegal_accesses);
 }
 
 class RandomPlans : public ::testing::TestWithParam<std::uint64_t> {};
@@ -262,6 +322,15 @@ TEST_P(RandomPlans, GiveTheSameBytesWhateverTheySay) {
   EXPECT_LT(before.done + 100, after.done);
   EXPECT_LT(before.conflicts, after.conflicts);
   EXPECT_LT(before.late, after.late);
+}
+
+TEST_P(RandomPlans, GiveErrorsButNeverWrongBytesWhereTheDriverFails) {
+  if (const char* text = std::getenv("TFERRY_TEST_SEED"))
+    return expect_right_or_refused(std::strtoull(text, nullptr, 10));
+  for (std::uint64_t i = 0; i < kProgramsOfTest; ++i) {
+    expect_right_or_refused(GetParam() * kProgramsOfTest + i + 1);
+    if (HasFailure()) return;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, RandomPlans, ::testing::Range<std::uint64_t>(0, 4));
