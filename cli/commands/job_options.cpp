@@ -28,6 +28,20 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--host-budget", host_budget, "Host memory for parked contents")->type_name("SIZE");
   command.add_option("--reserve", reserve, "What an automatic budget leaves free on the card")
       ->type_name("SIZE");
+  command
+      .add_option("--memory", memory,
+                  "explicit: our own copies behind fixed addresses; managed: CUDA managed memory, prefetched "
+                  "at launch")
+      ->check(CLI::IsMember({"explicit", "managed"}))
+      ->capture_default_str();
+  command
+      .add_option("--policy", policy,
+                  "What leaves when, without a plan: lms-early (the default), lms, on-demand; naive-um "
+                  "emulates managed "
+                  "memory without prefetch in a card of the budget's size")
+      ->check(CLI::IsMember({"lms-early", "lms", "on-demand", "naive-um"}));
+  command.add_flag("--allow-oversubscription", allow_oversubscription,
+                   "Let --memory managed ask for more than the card has free (that can hang a GPU)");
   command.add_flag("--verify", verify, "Check every parked content when it returns (slow)");
   command
       .add_option("--allocator", allocator, "How PyTorch's tensors are seen: auto, uncached, async, native")
@@ -45,7 +59,13 @@ JobSettings JobOptions::settings(const CommonOptions& common) const {
   settings.reserve = optional_bytes(reserve, "--reserve");
   settings.movable = optional_bytes(movable, "--movable");
   if (!chunk.empty()) settings.chunk = parse_chunk(chunk);
+  settings.memory = memory;
+  settings.policy = policy;
+  settings.allow_oversubscription = allow_oversubscription;
   settings.verify = verify;
+  if (allow_oversubscription && memory != "managed")
+    throw Failure("--allow-oversubscription is about managed memory",
+                  "add --memory managed, or leave it out");
   settings.quiet = common.quiet;
   settings.detailed = common.verbose;
   return settings;

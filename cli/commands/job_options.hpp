@@ -20,6 +20,9 @@ struct JobOptions {
   std::string budget = "auto";
   std::string host_budget, reserve, chunk, movable;
   std::string allocator = "auto";
+  std::string memory = "explicit";
+  std::string policy;
+  bool allow_oversubscription = false;
   bool verify = false;
 
   void add_to(CLI::App& command);

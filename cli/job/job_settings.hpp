@@ -17,7 +17,10 @@ struct JobSettings {
   Budget budget = Budget::parse("auto");
   PytorchAllocator allocator = PytorchAllocator::kAuto;
   std::optional<std::int64_t> host_budget, reserve, chunk,
-      movable;  ///< bytes; unset: the runtime's own choice
+      movable;                          ///< bytes; unset: the runtime's own choice
+  std::string memory = "explicit";      ///< or "managed"
+  std::string policy;                   ///< empty: the runtime's default
+  bool allow_oversubscription = false;  ///< of managed memory
   bool verify = false;
   bool quiet = false;
   bool detailed = false;

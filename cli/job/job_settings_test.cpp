@@ -36,6 +36,22 @@ TEST(JobSettings, SizesAreGivenInBytes) {
   EXPECT_EQ(environment.get("TFERRY_LOG"), "2");
 }
 
+TEST(JobSettings, MemoryAndPolicyAreSetWhereTheyDifferFromTheDefault) {
+  JobSettings settings;
+  settings.memory = "managed";
+  settings.policy = "naive-um";
+  settings.allow_oversubscription = true;
+  Environment environment(nullptr);
+  apply_settings(settings, "/opt/lib/libtferry_runtime.so", "/dev/shm/run", environment);
+  EXPECT_EQ(environment.get("TFERRY_MEMORY"), "managed");
+  EXPECT_EQ(environment.get("TFERRY_POLICY"), "naive-um");
+  EXPECT_EQ(environment.get("TFERRY_ALLOW_OVERSUBSCRIPTION"), "1");
+  Environment untouched(nullptr);
+  apply_settings({}, "/opt/lib/libtferry_runtime.so", "/dev/shm/run", untouched);
+  EXPECT_EQ(untouched.get("TFERRY_MEMORY"), std::nullopt);
+  EXPECT_EQ(untouched.get("TFERRY_POLICY"), std::nullopt);
+}
+
 TEST(JobSettings, ALibraryWithASpaceInItsPathIsLinkedFromTheRunDirectory) {
   const testing_support::TemporaryDirectory directory;
   Environment environment(nullptr);
