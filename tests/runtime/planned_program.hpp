@@ -38,7 +38,7 @@ class PlannedProgram {
 
   PlanStory& story() { return story_; }
   const PlanStory& story() const { return story_; }
-  const Work& work_of(std::size_t event) const { return work_[event]; }
+  const Work& work_of(std::size_t event) const { return work_[event]; }  ///< of an operation
   std::size_t chunk() const { return chunk_; }
 
   static std::uint64_t signature(const Work& work);

@@ -4,6 +4,7 @@
 #include "tests/runtime/drivers.hpp"
 #include "tests/runtime/planned_program.hpp"
 #include "tests/runtime/random.hpp"
+#include "tests/runtime/surprising_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -119,75 +120,6 @@ trace::FlatPlan random_plan(const PlannedProgram& program, Random& random) {
   }
   return story.plan(static_cast<std::uint32_t>(random.below(3)));
 }
-
-/// A program's run with surprises: operations and allocations more, operations less, frees late.
-class SurprisingRun {
- public:
-  SurprisingRun(const PlannedProgram& program, const Api& api, CUstream stream, Random& random)
-      : run(program, api, stream), program_(program), api_(api), random_(random) {}
-
-  void iterate(std::size_t one_in) {
-    const auto& events = program_.story().events();
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      const bool surprise = one_in != 0 && random_.one_in(one_in);
-      if (surprise) surprise_before(i);
-      if (surprise && events[i].kind == Kind::kOperation && random_.one_in(3) && !fills(i)) continue;
-      if (surprise && events[i].kind == Kind::kFree) {
-        late_.push_back(events[i].tensor);
-      } else {
-        free_late(events[i]);
-        run.iterate(i, i + 1);
-      }
-    }
-  }
-  void end() {
-    while (!late_.empty()) {
-      run.free(late_.back());
-      late_.pop_back();
-    }
-    while (!own_.empty()) drop_own();
-  }
-
-  ProgramRun run;
-
- private:
-  bool fills(std::size_t event) const {
-    return program_.work_of(event).kind == PlannedProgram::Work::Kind::kFill;
-  }
-  /// A tensor that is to be allocated again is freed at last, and some others.
-  void free_late(const PlanStory::Event& event) {
-    std::erase_if(late_, [&](int tensor) {
-      const bool due = (event.kind == Kind::kAllocate && event.tensor == tensor) || random_.one_in(20);
-      if (due) run.free(tensor);
-      return due;
-    });
-  }
-  void surprise_before(std::size_t) {
-    if (own_.size() < 3 && random_.one_in(2)) {
-      CUdeviceptr address = 0;
-      if (api_.cuMemAlloc_v2(&address, (1 + random_.below(3)) * program_.chunk()) == CUDA_SUCCESS)
-        own_.push_back(address);
-    } else if (!own_.empty() && random_.one_in(2)) {
-      drop_own();
-    }
-    for (std::size_t times = random_.below(6); times > 0 && !own_.empty(); --times) {
-      std::uint64_t words = program_.chunk() / 4;
-      std::uint32_t value = random_.word();
-      void* parameters[] = {&own_.back(), &words, &value};
-      run.launch(run.kernels().fill, static_cast<unsigned>(1 + random_.below(9)), parameters);
-    }
-  }
-  void drop_own() {
-    api_.cuMemFree_v2(own_.back());
-    own_.pop_back();
-  }
-
-  const PlannedProgram& program_;
-  const Api& api_;
-  Random& random_;
-  std::vector<int> late_;
-  std::vector<CUdeviceptr> own_;  ///< allocations that no plan knows
-};
 
 struct Seen {
   std::int64_t adoptions = 0;
