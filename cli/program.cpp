@@ -6,6 +6,7 @@
 #include "cli/commands/doctor.hpp"
 #include "cli/commands/job_arguments.hpp"
 #include "cli/commands/merge.hpp"
+#include "cli/commands/plan.hpp"
 #include "cli/commands/profile.hpp"
 #include "cli/commands/query.hpp"
 #include "cli/commands/report.hpp"
@@ -33,6 +34,7 @@ struct CommandLine {
   RunCommand run;
   ProfileCommand profile;
   AnalyzeCommand analyze;
+  PlanCommand plan;
   ReportCommand report;
   CompareCommand compare;
   QueryCommand query;
@@ -53,6 +55,7 @@ struct CommandLine {
     run_app = add(run);
     profile_app = add(profile);
     add(analyze);
+    add(plan);
     add(report);
     add(compare);
     add(query);

@@ -5,8 +5,11 @@
 #include "analyzer/workload/validate.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <fstream>
 #include <string>
+#include <vector>
 
 namespace tferry::analyzer {
 namespace {
@@ -83,6 +86,25 @@ TEST_F(PlanJson, APlanThatLacksAnActionExceedsTheBudget) {
   Plan less = plan_;
   less.actions.clear();
   EXPECT_THROW(plan_from_json(to_json(less, workload_), workload_), WorkloadError);
+}
+
+/// The keys of an object and, in order, those that its published schema asks for.
+void expect_keys(const nlohmann::ordered_json& object, const nlohmann::ordered_json& schema) {
+  std::vector<std::string> written, described;
+  for (const auto& [key, ignored] : object.items()) written.push_back(key);
+  for (const auto& [key, ignored] : schema["properties"].items()) described.push_back(key);
+  EXPECT_EQ(written, described);
+  EXPECT_EQ(written, schema["required"].get<std::vector<std::string>>());
+  EXPECT_EQ(schema["additionalProperties"], false);
+}
+
+TEST_F(PlanJson, HasThePublishedForm) {
+  std::ifstream file(TFERRY_PLAN_SCHEMA);
+  const auto schema = nlohmann::ordered_json::parse(file);
+  const auto document = nlohmann::ordered_json::parse(text_);
+  expect_keys(document, schema);
+  expect_keys(document["actions"][0], schema["properties"]["actions"]["items"]);
+  EXPECT_EQ(schema["properties"]["schema"]["const"], kPlanSchema);
 }
 
 TEST_F(PlanJson, DamagedTextIsRefused) {

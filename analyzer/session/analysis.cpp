@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -53,6 +54,16 @@ std::vector<std::uint32_t> signatures(const Recording& recording) {
   all.reserve(recording.operations.size());
   for (const RecordedOperation& operation : recording.operations) all.push_back(operation.signature);
   return all;
+}
+
+trace::MemoryRules memory_rules(std::int64_t budget, const AnalysisOptions& options) {
+  trace::MemoryRules rules =
+      options.chunk_bytes > 0
+          ? trace::MemoryRules::with_chunk(static_cast<std::uint64_t>(options.chunk_bytes))
+          : trace::MemoryRules::for_budget(static_cast<std::uint64_t>(budget));
+  if (options.movable_bytes > 0)
+    rules.movable = std::max(rules.chunk, static_cast<std::uint64_t>(options.movable_bytes));
+  return rules;
 }
 
 /// What is known without a budget; false where more cannot be known.
@@ -106,8 +117,7 @@ RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
     rank.budget_bytes =
         static_cast<std::int64_t>(static_cast<double>(rank.recorded_footprint) / *options.oversubscription);
   }
-  const trace::MemoryRules memory =
-      options.memory.value_or(trace::MemoryRules::for_budget(static_cast<std::uint64_t>(rank.budget_bytes)));
+  const trace::MemoryRules memory = memory_rules(rank.budget_bytes, options);
   find_typical(rank, memory);
   RecordedIteration& typical = *rank.typical;
   typical.workload.budget = rank.budget_bytes - typical.resident_bytes;

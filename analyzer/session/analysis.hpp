@@ -19,7 +19,8 @@ struct AnalysisOptions {
   std::optional<std::int64_t> budget_bytes;  ///< of GPU memory for the program, per GPU
   std::optional<double> oversubscription;    ///< footprint over budget; used where no budget is given
   std::optional<LinkRates> link;             ///< instead of what the session knows
-  std::optional<trace::MemoryRules> memory;  ///< instead of those that a run chooses for its budget
+  std::int64_t chunk_bytes = 0;              ///< as a run is told to use; 0: what it chooses for its budget
+  std::int64_t movable_bytes = 0;            ///< the same
   bool plan = true;
   LookaheadOptions planner;
 };

@@ -51,7 +51,7 @@ Workload small_transformer() {
 AnalysisOptions oversubscribed(double factor) {
   AnalysisOptions options;
   options.oversubscription = factor;
-  options.memory = kSmallChunks;
+  options.chunk_bytes = options.movable_bytes = static_cast<std::int64_t>(kSmallChunks.chunk);
   options.planner.rounds = 20;
   return options;
 }

@@ -103,6 +103,7 @@ class RankStore {
       trace::TensorRow row;
       row.process_id = process_;
       row.device_id = device_;
+      row.name = matched.tensor.name;  // by which plans know it
       row.bytes = matched.tensor.size;
       row.persistent = matched.tensor.persistent;
       if (matched.accesses > 0) {

@@ -38,7 +38,7 @@ class StoredPlanTest : public ::testing::Test {
   void analyse(double factor) {
     AnalysisOptions options;
     options.oversubscription = factor;
-    options.memory = kSmallChunks;
+    options.chunk_bytes = options.movable_bytes = static_cast<std::int64_t>(kSmallChunks.chunk);
     options.planner.rounds = 15;
     trace::Session session = trace::Session::open(path());
     const auto ranks = analyze_session(session, options);

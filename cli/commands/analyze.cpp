@@ -3,6 +3,7 @@
 #include "cli/byte_size.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
+#include "cli/job/job_settings.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/session/choose_session.hpp"
 #include "cli/session/store_analysis.hpp"
@@ -103,6 +104,11 @@ CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
                    "Store the analyzed session in this file, and leave the other as it is")
       ->type_name("FILE");
   app_->add_flag("--no-plan", no_plan_, "Make no plan");
+  app_->add_option("--chunk", chunk_, "Count memory in pieces of this size, as a run with that --chunk does")
+      ->type_name("SIZE");
+  app_->add_option("--movable", movable_,
+                   "Allocations from this size on can move, as in a run with that --movable")
+      ->type_name("SIZE");
   answer_.add_to(*app_);
   common_.add_to(*app_, "the analysis");
   return app_;
@@ -123,6 +129,8 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
   }
   if (!link_.empty()) options.link = parse_link(link_);
   options.plan = !no_plan_;
+  options.chunk_bytes = chunk_.empty() ? 0 : parse_chunk(chunk_);
+  options.movable_bytes = movable_.empty() ? 0 : parse_bytes(movable_, "--movable");
   return options;
 }
 
@@ -142,9 +150,16 @@ int AnalyzeCommand::execute() const {
   store_analysis(ranks, choice.path, target, output_.empty() || common_.force);
   trace::Session analyzed = trace::Session::open(target.string());
   const Scope scope(analyzed, {});
-  answer_.answer(report_analysis(scope), target.string(), common_);
-  console.notice(fmt::format("stored in {}; next: tferry report summary tensors memory {}", target.string(),
-                             target.string()));
+  std::vector<Table> tables = report_analysis(scope);
+  const bool planned = std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.placed; });
+  if (planned) {
+    for (Table& table : report_plan(scope)) tables.push_back(std::move(table));
+  }
+  answer_.answer(tables, target.string(), common_);
+  console.notice(
+      planned
+          ? fmt::format("stored in {0}; next: tferry run --plan {0} PROGRAM ARGUMENTS...", target.string())
+          : fmt::format("stored in {0}; next: tferry report summary tensors memory {0}", target.string()));
   return kOk;
 }
 

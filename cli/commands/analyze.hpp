@@ -31,7 +31,7 @@ class AnalyzeCommand {
   CLI::App* app_ = nullptr;
   CommonOptions common_;
   AnswerOptions answer_;
-  std::string session_, output_, budget_, link_;
+  std::string session_, output_, budget_, link_, chunk_, movable_;
   double oversubscribe_ = 0;
   bool no_plan_ = false;
 };

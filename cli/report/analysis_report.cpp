@@ -1,5 +1,6 @@
 #include "cli/report/iteration_times.hpp"
 #include "cli/report/reports.hpp"
+#include "cli/report/resource_text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,14 +9,6 @@
 
 namespace tferry::cli {
 namespace {
-
-std::string resource_text(const std::string& resource) {
-  if (resource == "compute") return "compute";
-  if (resource == "link_in") return "link to the GPU";
-  if (resource == "link_out") return "link to the host";
-  if (resource == "duplex") return "link, both ways at once";
-  return resource;
-}
 
 Table iterations(const Scope& scope) {
   Table table("analysis", "Iterations",

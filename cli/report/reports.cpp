@@ -20,6 +20,7 @@ const std::vector<ReportKind>& report_kinds() {
       {"launch", "time from the launch to the start of kernels", report_launch},
       {"quality", "everything that is missing from the recording", report_quality},
       {"analysis", "iterations, bound and simulated policies", report_analysis},
+      {"plan", "plans, and what moves under the newest", report_plan},
   };
   return kinds;
 }

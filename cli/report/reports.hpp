@@ -3,6 +3,8 @@
 #include "cli/report/scope.hpp"
 #include "cli/report/table.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,10 @@ std::vector<Table> report_tensors(const Scope& scope);   ///< allocations that r
 std::vector<Table> report_launch(const Scope& scope);    ///< from the launch to the start of a kernel
 std::vector<Table> report_quality(const Scope& scope);   ///< everything that is missing, counted
 std::vector<Table> report_analysis(const Scope& scope);  ///< iterations, bound, simulated policies
+std::vector<Table> report_plan(const Scope& scope);      ///< plans, and what moves under the newest
+
+/// The same, with what moves under the plan of that number.
+std::vector<Table> report_plan_of(const Scope& scope, std::optional<std::int64_t> plan);
 
 /// C++ names as people write them; others as they are.
 std::string demangled(const std::string& name);
