@@ -47,6 +47,12 @@ void store(const SwdLaunch* launch) {
   *reinterpret_cast<std::uint64_t*>(argument<CUdeviceptr>(launch, 0)) = argument<std::uint64_t>(launch, 1);
 }
 
+void store_unseen(const SwdLaunch* launch) {
+  const auto address =
+      std::uint64_t{argument<std::uint32_t>(launch, 1)} << 32 | argument<std::uint32_t>(launch, 0);
+  *reinterpret_cast<std::uint64_t*>(address) = argument<std::uint64_t>(launch, 2);
+}
+
 void register_all() {
   const auto add_kernel = [](const char* name, SwdKernelFunction function, std::vector<SwdParameter> layout) {
     const int failed = Drivers::get().register_kernel(name, function, layout.data(),
@@ -59,6 +65,7 @@ void register_all() {
   add_kernel("add", add, {{0, 8}, {8, 8}, {16, 4}});
   add_kernel("add_by_table", add_by_table, {{0, 8}, {8, 4}, {16, 8}, {24, 4}});
   add_kernel("store", store, {{0, 8}, {8, 8}});
+  add_kernel("store_unseen", store_unseen, {{0, 4}, {4, 4}, {8, 8}});
 }
 
 }  // namespace
@@ -89,7 +96,8 @@ Kernels Kernels::load(const cuda::Driver& driver) {
     if (driver.cuModuleGetFunction(&function, module, name) != CUDA_SUCCESS) throw std::runtime_error(name);
     return function;
   };
-  return {find("fill"), find("mix"), find("mix_by_struct"), find("add"), find("add_by_table"), find("store")};
+  return {find("fill"),         find("mix"),   find("mix_by_struct"), find("add"),
+          find("add_by_table"), find("store"), find("store_unseen")};
 }
 
 }  // namespace tferry::runtime_test

@@ -33,6 +33,7 @@ struct Kernels {
   CUfunction add = nullptr;            ///< (out, words, value)
   CUfunction add_by_table = nullptr;   ///< (table, count, words, value): adds value + i to what entry i names
   CUfunction store = nullptr;          ///< (where, word): writes one 8-byte word, an address perhaps
+  CUfunction store_unseen = nullptr;   ///< (low, high, word): the same; no argument names the address
 
   static Kernels load(const cuda::Driver& driver);
 };

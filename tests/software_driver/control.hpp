@@ -58,7 +58,8 @@ int swd_register_kernel(const char* name, SwdKernelFunction function, const SwdP
 int swd_register_global(const char* name, std::size_t size);
 
 /// The `nth` next call of `function` (exported name, such as "cuMemAlloc_v2"; 1 is the very next) fails with
-/// `error` and has no effect; with `onwards` so do all after it. Unknown names give CUDA_ERROR_NOT_FOUND.
+/// `error` and has no effect; with `onwards` so do all after it. CUDA_SUCCESS: it has no effect, and nobody
+/// is told, as if a wait or a copy had been forgotten. Unknown names give CUDA_ERROR_NOT_FOUND.
 int swd_fail(const char* function, std::int64_t nth, int error, int onwards);
 void swd_clear_faults(void);
 

@@ -61,6 +61,21 @@ TEST_F(EntryTest, TheNthCallFailsWithoutEffect) {
   for (const int i : {0, 1, 3}) EXPECT_OK(cuMemRelease(handles[i]));
 }
 
+TEST_F(EntryTest, ACallCanBeForgottenWithoutAnError) {
+  CUdeviceptr address = 0;
+  ASSERT_EQ(0, swd_fail("cuMemsetD8_v2", 1, CUDA_SUCCESS, 0));
+  EXPECT_OK(cuMemAlloc(&address, 4));
+  std::uint32_t word = 0;
+  EXPECT_OK(cuMemcpyHtoD(address, &word, 4));
+  EXPECT_OK(cuMemsetD8(address, 1, 4));
+  EXPECT_OK(cuMemcpyDtoH(&word, address, 4));
+  EXPECT_EQ(0U, word);
+  EXPECT_OK(cuMemsetD8(address, 1, 4));
+  EXPECT_OK(cuMemcpyDtoH(&word, address, 4));
+  EXPECT_EQ(0x01010101U, word);
+  EXPECT_OK(cuMemFree(address));
+}
+
 TEST_F(EntryTest, AFaultCanLastUntilItIsCleared) {
   ASSERT_EQ(0, swd_fail("cuMemGetInfo_v2", 2, CUDA_ERROR_UNKNOWN, 1));
   std::size_t free = 0, total = 0;
