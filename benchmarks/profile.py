@@ -437,7 +437,7 @@ def main():
     parser.add_argument("--time-limit", type=float, default=400, help="seconds for everything")
     parser.add_argument("--python", default="python3", help="the interpreter that has torch")
     parser.add_argument("--alternations", type=int, default=20)
-    parser.add_argument("--fresh", type=int, default=2, help="alternations of fresh jobs, for each precision")
+    parser.add_argument("--fresh", type=int, default=1, help="alternations of fresh jobs, for each precision")
     parser.add_argument("--dry-run", action="store_true", help="print the commands and stop")
     arguments = parser.parse_args()
     os.makedirs(arguments.out, exist_ok=True)
