@@ -39,8 +39,8 @@ JOBS = {
                   "--precision", "bf16"],
 }
 FACTORS = ("1.33", "1.5", "2.0")
-# Words of `tferry run` by policy; SESSION stands for the analysed session.
-WORDS = {"plan": "--plan SESSION", "lms_early": "--policy lms-early", "pump": "--memory managed",
+# Words of `tferry run` by policy; SESSION stands for the analysed session, OUTPUT for the run's own.
+WORDS = {"plan": "--plan SESSION --output OUTPUT", "lms_early": "--policy lms-early", "pump": "--memory managed",
          "naive_um": "--policy naive-um"}
 # More managed memory than the card has free can hang the GPU, so no ballast may stand beside these.
 MANAGED = ("pump", "naive_um")
@@ -230,7 +230,9 @@ class Plan:
         """The command of a job under `tferry run`."""
         warmup, steps = STEPS[policy]
         budget = self.facts.get((job, factor), {}).get("budget_bytes", "BUDGET")
-        words = shlex.split(self.words[policy].replace("SESSION", self.planned_session(job, factor)))
+        output = os.path.join(self.folder, name + ".own.tferry")
+        words = shlex.split(self.words[policy].replace("SESSION", self.planned_session(job, factor))
+                            .replace("OUTPUT", output))
         return [self.programs.find("tferry"), "run", "--json", os.path.join(self.folder, name + ".run.json"),
                 "--budget", str(budget), *words, "--",
                 *self.gpt2(job, "--warmup", str(warmup), "--steps", str(steps), "--json",

@@ -120,7 +120,7 @@ def analyze(words):
 
 def run(words):
     if "--help" in words:
-        print("--plan --policy --json --budget")
+        print("--plan --output --policy --json --budget")
         return 0
     with open(words[words.index("--json") + 1], "w", encoding="utf-8") as file:
         json.dump({"processes": [{"devices": [{"plan_iterations": 5, "plan_mappings": 0, "plan_late_bytes": 10}]}]}, file)
