@@ -229,7 +229,7 @@ class Beyond:
                                   else round(float(cell["budget_gib"]) * cells.GIB),
                                   "device_peak_bytes": cell.get("device_peak_bytes", 0),
                                   "device_peak_source": cell.get("memory", {}).get("source", ""),
-                                  "moved_bytes": cells.runtime_counter(cell, "bytes_out") + cells.runtime_counter(cell, "bytes_in"),
+                                  "moved_bytes": sum(cells.runtime_counter(cell, name) for name in ("bytes_out", "bytes_in")),
                                   "footprint_bytes": cells.runtime_counter(cell, "allocated_peak"),
                                   "parked_peak_bytes": cells.runtime_counter(cell, "parked_peak")},
                        "note": note}

@@ -7,14 +7,15 @@
 Jobs (--jobs): gpt2_fp32, GPT-2 124M, batch 8 x 1024; wide_bf16, 8 layers of width 4096. Factors (--factors): 1.33, 1.5
 and 2.0 times oversubscribed. For each job, in this order:
     JOB.native            in memory, with the memory sampler beside it: losses, time, C
-    JOB.profile           `tferry profile`, then JOB.F.analyze: `tferry analyze --oversubscribe F` for each factor; budget,
-                          bound and prediction are read from the session before anything runs under the plan
+    JOB.profile           `tferry profile`, then JOB.F.analyze: `tferry analyze --oversubscribe F` for each factor;
+                          budget, bound and prediction are read from the session before anything runs under the plan
     JOB.checkpoint, JOB.save_on_cpu      what PyTorch offers, each at its own peak
     JOB.F.bytes           the plan once more with the PCIe counters beside it
     JOB.A.native, JOB.A.F.POLICY         alternation A (--alternations): every policy at every factor, the order of the
                           policies turned by one from each alternation to the next
 Policies (--policies): plan, lms_early, pump, naive_um (emulated). A ballast holds all device memory but the budget, C
-and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What this tferry has no option for is skipped and said; --words POLICY=WORDS gives other words.
+and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What this tferry
+has no option for is skipped and said; --words POLICY=WORDS gives other words.
 
 A cell that fails is recorded and the script goes on. Files in --out: plan_raw.json (for tferry-bench record, and to be
 continued), plan_log.txt, and the analysed sessions JOB.F.tferry, so that the bound can be computed anew.
