@@ -160,7 +160,7 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* strea
 }
 
 void Runtime::note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind,
-                          std::int64_t bytes) {
+                          std::int64_t bytes, trace::KnownBy known_by) {
   const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
   const auto view = memory ? memory->view(address) : std::nullopt;
   if (!view) return;
@@ -172,7 +172,7 @@ void Runtime::note_access(Operation& operation, CUdeviceptr address, trace::Acce
   entry.offset = static_cast<std::int64_t>(address - view->address);
   entry.bytes = bytes;
   entry.kind = kind;
-  entry.known_by = operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall;
+  entry.known_by = known_by;
   operation.details.accesses.push_back(entry);
 }
 
@@ -330,6 +330,9 @@ void Runtime::pin_down(Operation& operation, CUdeviceptr address, trace::Residen
   if (memory.keep_resident(*block, reason) != CUDA_SUCCESS) operation.impossible = true;
   // Whoever follows the pointer comes after this operation, and this operation after the fetch.
   operation.add(block);
+  // A plan made from the recording has to know what stays.
+  if (operation.recording && reason == trace::ResidentReason::kPointedTo)
+    note_access(operation, address, trace::AccessKind::kMayTouch, 0, trace::KnownBy::kTable);
 }
 
 void Runtime::hold_small(CUdeviceptr address) {

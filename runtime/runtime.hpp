@@ -61,7 +61,9 @@ class Runtime {
     } else if (operation.capturing) {
       hold_small(address);
     }
-    if (operation.recording) note_access(operation, address, kind, bytes);
+    if (!operation.recording) return;
+    note_access(operation, address, kind, bytes,
+                operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall);
   }
   /// Words of host memory about to be copied to the device: what they point to can be reached unseen.
   /// Under the lock (from `collect`).
@@ -125,7 +127,8 @@ class Runtime {
     const auto& memory = devices_[static_cast<std::size_t>(device)];
     return memory ? memory->find_gated(address) : nullptr;
   }
-  void note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes);
+  void note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes,
+                   trace::KnownBy known_by);
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
   DeviceMemory* device_of(const Operation& operation) const;
   Moment stamp(StreamIndex stream);

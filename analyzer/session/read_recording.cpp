@@ -179,6 +179,13 @@ class RankReader {
         ++result.unknown_accesses;
         continue;
       }
+      if (row.known_by == trace::KnownBy::kTable) {
+        // Device memory holds its address from now on, and kernels may follow it unseen.
+        RecordedAllocation& pointed_to = result.recording.allocations[allocation->second];
+        pointed_to.stays = true;
+        pointed_to.movable = false;
+        continue;
+      }
       const bool whole = row.offset == 0 && row.bytes.value_or(0) >= asked[allocation->first];
       result.recording.accesses.push_back({operation->second, allocation->second, kind_of(row.kind, whole)});
     }

@@ -29,8 +29,8 @@ void count_memory(Recording& recording, const trace::MemoryRules& rules) {
         static_cast<std::int64_t>(rules.pieces(static_cast<std::uint64_t>(asked)) * rules.chunk);
     allocation.requested = asked;
     allocation.bytes = small(allocation, rules) ? asked : whole;
-    allocation.movable = !small(allocation, rules) && !allocation.captured &&
-                         whole >= static_cast<std::int64_t>(rules.movable);
+    allocation.movable =
+        !small(allocation, rules) && !allocation.stays && whole >= static_cast<std::int64_t>(rules.movable);
   }
 }
 

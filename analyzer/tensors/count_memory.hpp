@@ -8,7 +8,7 @@
 namespace tferry::analyzer {
 
 /// Counts a recording's allocations as a run under these rules does, whatever the recording's own were: small
-/// ones as they are, others in whole chunks; movable is what is large enough and belongs to no graph.
+/// ones as they are, others in whole chunks; movable is what is large enough and has no reason to stay.
 void count_memory(Recording& recording, const trace::MemoryRules& rules);
 
 /// An upper estimate of the device memory that the runtime's blocks of small allocations take, in bytes: each

@@ -26,7 +26,7 @@ struct RecordedAllocation {
   std::optional<std::int64_t> free_ns;  ///< absent: alive at the end
   bool movable = false;
   std::int64_t requested = 0;  ///< as the program asked for them; 0: not known apart from `bytes`
-  bool captured = false;       ///< made while a stream captured: belongs to graphs
+  bool stays = false;          ///< part of a graph, or its address stands in device memory: never moves
 
   std::int64_t asked() const { return requested > 0 ? requested : bytes; }
 };

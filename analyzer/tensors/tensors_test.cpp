@@ -257,7 +257,7 @@ TEST(CountMemory, FollowsTheRunsRules) {
     recording.allocations.push_back({1, 8 * kMiB, 0, {}, true, bytes});
   }
   recording.allocations.push_back(recording.allocations.back());
-  recording.allocations.back().captured = true;
+  recording.allocations.back().stays = true;
   count_memory(recording, trace::MemoryRules::with_chunk(2 * kMiB));
   std::vector<std::pair<std::int64_t, bool>> counted;
   for (const RecordedAllocation& allocation : recording.allocations)
