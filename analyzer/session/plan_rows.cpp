@@ -56,12 +56,14 @@ trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed) {
   row.footprint_bytes = rank.typical->footprint_bytes;
   row.iteration_signature = iteration_signature(rank);
   row.operations = static_cast<std::int64_t>(placed.workload.workload.operations.size());
-  row.predicted_ns = whole(placed.plan.predicted_ns);
-  if (rank.bound) {
+  // Without the operations' own times a simulation knows the movement alone.
+  const bool timed = 2 * rank.typical->untimed_operations < row.operations;
+  if (timed) row.predicted_ns = whole(placed.plan.predicted_ns);
+  if (timed && rank.bound) {
     row.bound_ns = whole(rank.bound->time_ns);
     row.in_memory_ns = whole(rank.bound->compute_ns);
-    row.forced_bytes = rank.bound->forced_in + rank.bound->forced_out;
   }
+  if (rank.bound) row.forced_bytes = rank.bound->forced_in + rank.bound->forced_out;
   row.bytes_in = row.bytes_out = placed.placement.bytes_moved;
   row.created = now_iso8601();
   row.chunk_bytes = static_cast<std::int64_t>(placed.rules.chunk);
@@ -77,9 +79,9 @@ trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed) {
   return row;
 }
 
-std::int64_t insert_plan(trace::SessionWriter& writer, const RankAnalysis& rank, const PlacedPlan& placed,
-                         std::span<const std::int64_t> tensor_ids) {
-  const std::int64_t id = writer.insert(plan_row(rank, placed));
+std::int64_t insert_plan(trace::SessionWriter& writer, const trace::PlanRow& row, const RankAnalysis& rank,
+                         const PlacedPlan& placed, std::span<const std::int64_t> tensor_ids) {
+  const std::int64_t id = writer.insert(row);
   const Workload& workload = placed.workload.workload;
   const auto count = static_cast<std::uint32_t>(workload.operations.size());
   std::int64_t number = 0;
@@ -88,7 +90,7 @@ std::int64_t insert_plan(trace::SessionWriter& writer, const RankAnalysis& rank,
     step.plan_id = id;
     step.number = number++;
     step.kind = trace::TransferKind::kPark;
-    step.tensor_id = tensor_ids[rank.typical->tensor[action.tensor]];
+    if (!tensor_ids.empty()) step.tensor_id = tensor_ids[rank.typical->tensor[action.tensor]];
     step.tensor = workload.tensors[action.tensor].name;
     step.offset = workload.tensors[action.tensor].size - action.bytes;
     step.bytes = action.bytes;

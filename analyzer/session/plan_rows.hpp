@@ -15,9 +15,10 @@ namespace tferry::analyzer {
 /// The row of a placed plan, without id. `rank` has what the plan was made from.
 trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed);
 
-/// Inserts the plan and its actions; returns its id. `tensor_ids` are those of typical->tensors.
-std::int64_t insert_plan(trace::SessionWriter& writer, const RankAnalysis& rank, const PlacedPlan& placed,
-                         std::span<const std::int64_t> tensor_ids);
+/// Inserts a plan's row and its actions; returns its id. `tensor_ids` are those of typical->tensors; none
+/// where the session has no tensors.
+std::int64_t insert_plan(trace::SessionWriter& writer, const trace::PlanRow& row, const RankAnalysis& rank,
+                         const PlacedPlan& placed, std::span<const std::int64_t> tensor_ids);
 
 /// SHA-256 of what a plan says: budget, chunks, operations, and every action with the name of its tensor.
 /// Two plans with the same digest are the same plan.

@@ -34,7 +34,8 @@ class RankStore {
     if (rank_.typical) store_tensors();
     if (rank_.bound) store_bound();
     std::optional<std::int64_t> plan;
-    if (rank_.placed) plan = insert_plan(writer_, rank_, *rank_.placed, tensor_ids_);
+    if (rank_.placed)
+      plan = insert_plan(writer_, plan_row(rank_, *rank_.placed), rank_, *rank_.placed, tensor_ids_);
     for (const PolicySimulation& simulation : rank_.simulations) {
       store_simulation(simulation, simulation.policy == "lookahead" ? plan : std::nullopt);
     }

@@ -125,7 +125,7 @@ void PlanCommand::read_json() const {
       find.bind(1, matched.tensor.name);
       ids.push_back(find.step() ? find.integer(0) : 0);
     }
-    number = analyzer::insert_plan(writer, stored.rank, stored.placed, ids);
+    number = analyzer::insert_plan(writer, stored.row, stored.rank, stored.placed, ids);
   });
   console.notice(fmt::format("plan {} of {}: {}", number, reference.session.string(), describe(stored)));
 }

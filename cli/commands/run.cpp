@@ -6,9 +6,12 @@
 #include "cli/job/installation.hpp"
 #include "cli/job/job_settings.hpp"
 #include "cli/job/launcher.hpp"
+#include "cli/job/output_pattern.hpp"
 #include "cli/job/run_directory.hpp"
 #include "cli/output_file.hpp"
+#include "cli/plan/planned_run.hpp"
 #include "cli/report/run_summary.hpp"
+#include "trace/session_error.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -22,14 +25,41 @@ CLI::App* RunCommand::add_to(CLI::App& program) {
   app_ = program.add_subcommand("run", "Run a program under a budget of GPU memory");
   app_->footer(
       "The program and its arguments follow the options: tferry run [OPTIONS] [--] PROGRAM [ARGUMENTS...]");
+  app_->add_option("--plan", plan_, "Follow this plan: a session, and behind a colon the plan's number")
+      ->type_name("SESSION[:N]");
+  app_->add_option("-o,--output", output_,
+                   "The session that keeps prediction and outcome of a run under a plan; %h, %p, %q{NAME} "
+                   "(default: NAME.N.tferry here)")
+      ->type_name("FILE");
   options_.add_to(*app_);
   common_.add_to(*app_, "what happened");
   return app_;
 }
 
+void RunCommand::begin_session(PlannedRun& planned, const Environment& environment,
+                               const Console& console) const {
+  const std::filesystem::path path = output_.empty()
+                                         ? next_session_path(".", recording_name(job_)).lexically_normal()
+                                         : std::filesystem::path(expand_output_pattern(output_, environment));
+  try {
+    planned.keep_prediction(path, common_.force && !output_.empty());
+  } catch (const trace::SessionError& error) {
+    if (!output_.empty()) throw;
+    console.warning(fmt::format("prediction and outcome are not kept: {}", error.what()));
+  }
+}
+
 JobEnd RunCommand::run() const {
   const Console console(common_.verbosity());
-  const JobSettings checked = options_.settings(common_);
+  JobSettings checked = options_.settings(common_);
+  const bool budget_given = app_->count("--budget") > 0;
+  std::optional<PlannedRun> planned;
+  if (app_->count("--plan") > 0) {
+    planned.emplace(plan_);
+    planned->settle(checked, budget_given);
+  } else if (!output_.empty()) {
+    throw Failure("--output is about runs under a plan", "add --plan SESSION, or leave it out");
+  }
   Environment environment(environ);
   const JobCommand job = find_job(job_, environment);
   const auto library = Installation::of_this_program().runtime_library();
@@ -38,16 +68,33 @@ JobEnd RunCommand::run() const {
 
   const RunDirectory directory(RunDirectory::usual_places());
   const std::string allocator = apply_settings(checked, library, directory.path(), environment);
+  if (planned) {
+    planned->hand_over(directory.path(), environment);
+    console.notice("plan: " + planned->describe());
+    begin_session(*planned, environment, console);
+  }
   console.notice(fmt::format("budget: {}{}; {}", checked.budget.describe(),
-                             app_->count("--budget") > 0 ? "" : " (the default)", allocator));
+                             budget_given ? ""
+                             : planned    ? " (the plan's)"
+                                          : " (the default)",
+                             allocator));
   console.notice(describe_changes(environment));
   console.detail(list_changes(environment));
 
   const JobEnd end = run_job(job, environment);
   const std::string program = std::filesystem::path(job.arguments.front()).filename().string();
-  const RunSummary summary =
+  RunSummary summary =
       summarise_run(directory.path(), program, checked.budget.to_environment(), end, environment.changes());
+  if (planned) summary.plan = planned->name();
   console.notice(to_text(summary));
+  if (planned) {
+    try {
+      planned->keep_outcome(summary);
+      if (planned->session()) console.notice("session: " + planned->session()->string());
+    } catch (const trace::SessionError& error) {
+      console.warning(fmt::format("the outcome is not kept: {}", error.what()));
+    }
+  }
   if (json) {
     try {
       json->publish(to_json(summary));

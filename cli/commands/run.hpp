@@ -14,7 +14,10 @@ class App;
 
 namespace tferry::cli {
 
-/// `tferry run`: runs a program under a budget of GPU memory and tells afterwards what that took.
+class Console;
+class PlannedRun;
+
+/// `tferry run`: runs a program under a budget of GPU memory, or a plan, and tells afterwards what that took.
 class RunCommand {
  public:
   /// Registers the command and its options; this object must outlive the parser.
@@ -28,11 +31,14 @@ class RunCommand {
 
  private:
   JobEnd run() const;
+  /// Begins the session of a run under a plan. What cannot be written then is a warning.
+  void begin_session(PlannedRun& planned, const Environment& environment, const Console& console) const;
 
   CLI::App* app_ = nullptr;
   CommonOptions common_;
   std::vector<std::string> job_;
   JobOptions options_;
+  std::string plan_, output_;
 };
 
 }  // namespace tferry::cli

@@ -107,6 +107,32 @@ Table movements(const Scope& scope, const trace::PlanRow& plan) {
   return table;
 }
 
+Table runs(const Scope& scope) {
+  Table table("plan", "Runs under plans: a followed iteration",
+              {{"plan"},
+               {"gpu"},
+               {"measured", Unit::kNanoseconds},
+               {"predicted", Unit::kNanoseconds},
+               {"bound", Unit::kNanoseconds},
+               {"iterations", Unit::kCount},
+               {"followed", Unit::kCount},
+               {"operations_followed", Unit::kShare},
+               {"actions_planned", Unit::kCount},
+               {"actions_used", Unit::kCount},
+               {"in", Unit::kBytes},
+               {"out", Unit::kBytes},
+               {"late_fetches", Unit::kCount},
+               {"mappings", Unit::kCount}});
+  for (const auto& row : scope.session().rows<trace::RunRow>(
+           "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY id")) {
+    table.add(KnownBy::kMeasured,
+              {row.plan_id.value_or(0), scope.gpu_name(row.device_id), row.iteration_ns, row.predicted_ns,
+               row.bound_ns, row.iterations, row.iterations_followed, row.followed, row.actions_planned,
+               row.actions_used, row.bytes_in, row.bytes_out, row.late_fetches, row.mappings});
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<Table> report_plan(const Scope& scope) { return report_plan_of(scope, std::nullopt); }
@@ -118,6 +144,8 @@ std::vector<Table> report_plan_of(const Scope& scope, std::optional<std::int64_t
            : scope.session().first<trace::PlanRow>("WHERE " + scope.condition("process_id", "device_id", "") +
                                                    " ORDER BY id DESC LIMIT 1");
   if (shown) tables.push_back(movements(scope, *shown));
+  Table outcome = runs(scope);
+  if (!outcome.rows.empty()) tables.push_back(std::move(outcome));
   return tables;
 }
 

@@ -34,6 +34,7 @@ struct RunSummary {
   std::vector<ProcessSummary> processes;
   std::vector<std::string> notes;    ///< what the user has to know, in sentences with what to do
   std::vector<std::string> defects;  ///< files that could not be read
+  std::string plan = {};             ///< name of the plan that was to be followed; empty: none was given
 };
 
 /// Reads what the job's processes left in `directory` and draws the conclusions: no GPU used, a driver of

@@ -101,6 +101,7 @@ std::string to_json(const RunSummary& summary) {
                  {"signal", summary.end.signalled ? Json(summary.end.code) : Json(nullptr)},
                  {"duration_ns", summary.end.duration_ns},
                  {"requested_budget", summary.requested_budget},
+                 {"plan", summary.plan.empty() ? Json(nullptr) : Json(summary.plan)},
                  {"environment", Json::array()},
                  {"processes", Json::array()},
                  {"notes", summary.notes},

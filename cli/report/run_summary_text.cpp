@@ -1,5 +1,6 @@
 #include "cli/byte_size.hpp"
 #include "cli/report/run_summary.hpp"
+#include "cli/report/run_summary_plan.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -121,6 +122,7 @@ std::string device_block(const ProcessSnapshot& process, const DeviceSummary& su
   add("work", fmt::format("{} remaps ({}), {} out-of-memory answers, {} calls repeated for want of memory",
                           count(device.remaps), milliseconds(device.remap_ns), count(device.out_of_memory),
                           count(device.driver_retries)));
+  for (const auto& [label, text] : plan_lines(device)) add(label.c_str(), text);
   if (device.audit_checks != 0) {
     add("audit", fmt::format("{} contents compared, {} differed", count(device.audit_checks),
                              count(device.audit_failures)));
@@ -142,6 +144,7 @@ std::string end_line(const RunSummary& summary) {
 
 std::string to_text(const RunSummary& summary) {
   std::vector<std::string> parts = {end_line(summary)};
+  if (!summary.plan.empty()) parts.push_back("plan: " + summary.plan);
   std::size_t left_out = 0;
   for (const ProcessSummary& process : summary.processes) {
     for (const DeviceSummary& device : process.devices) {

@@ -1,0 +1,119 @@
+// profile, analyze, run --plan: the whole way on the software driver.
+#include "cli/testing/profile_fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
+
+namespace tferry::cli {
+namespace {
+
+using testing_support::contents;
+using testing_support::Ended;
+namespace fs = std::filesystem;
+
+constexpr const char* kJob = "$S --buffers 24 --mib 4 --hidden 2 --iterations ";
+
+class PlannedRunTest : public testing_support::ProfileFixture {
+ protected:
+  /// a.tferry: a recording of the job, and a plan for two thirds of its memory.
+  void planned() const {
+    const Ended profile = sh(std::string("$T profile -q --counters off -o a.tferry ") + kJob + "6");
+    ASSERT_EQ(profile.exit_code(), 0) << profile.err;
+    const Ended analysis = sh("$T analyze a.tferry --oversubscribe 1.5 --chunk 2MiB");
+    ASSERT_EQ(analysis.exit_code(), 0) << analysis.err;
+    ASSERT_TRUE(analysis.printed("What moves in every iteration under plan 1")) << analysis.out;
+  }
+
+  /// The sample's answer: "answer ok DIGEST".
+  static std::string answer(const Ended& ended) {
+    const std::size_t at = ended.out.find("answer ok ");
+    return at == std::string::npos ? ended.out + ended.err : ended.out.substr(at, 42);
+  }
+
+  nlohmann::json device_of(const std::string& file) const {
+    return nlohmann::json::parse(contents(root_ / file))["processes"][0]["devices"][0];
+  }
+
+  void expect_refused(const std::string& line, const std::string& part) const {
+    const Ended ended = sh(line);
+    EXPECT_EQ(ended.exit_code(), 125) << line << "\n" << ended.err;
+    EXPECT_TRUE(ended.told(part)) << line << "\n" << ended.err;
+    EXPECT_TRUE(ended.told("what to do: ")) << line << "\n" << ended.err;
+    EXPECT_EQ(ended.out, "") << "the job did not start";
+  }
+};
+
+TEST_F(PlannedRunTest, AJobFollowsItsPlanAndGivesTheSameAnswer) {
+  planned();
+  const Ended native = sh(std::string(kJob) + "10");
+  const Ended run = sh(std::string("$T run --plan a.tferry --json run.json ") + kJob + "10");
+  EXPECT_EQ(run.exit_code(), 0) << run.err;
+  EXPECT_EQ(answer(run), answer(native));
+  EXPECT_TRUE(run.told("plan: a.tferry, plan 1 (lookahead): ")) << run.err;
+  EXPECT_TRUE(run.told("(the plan's)")) << run.err;
+  EXPECT_TRUE(run.told("plan       followed in ")) << run.err;
+  EXPECT_TRUE(run.told("0 late fetches; 0 mapping calls in planned iterations")) << run.err;
+
+  const auto device = device_of("run.json");
+  EXPECT_GE(device["plan_iterations_followed"], 5);
+  EXPECT_EQ(device["plan_actions_done"], device["plan_actions_due"]);
+  EXPECT_GT(device["plan_bytes_out"], 0);
+  EXPECT_LE(device["resident_peak"], device["budget"]);
+  EXPECT_EQ(device["plan_conflicts"], 0);
+}
+
+TEST_F(PlannedRunTest, PredictionAndOutcomeGoIntoASessionOfItsOwn) {
+  planned();
+  const std::string before = contents(root_ / "a.tferry");
+  const Ended run = sh(std::string("$T run --plan a.tferry ") + kJob + "10");
+  ASSERT_EQ(run.exit_code(), 0) << run.err;
+  EXPECT_EQ(contents(root_ / "a.tferry"), before) << "the plan's session is only read";
+  EXPECT_TRUE(run.told("session: tferry-sample-layers.1.tferry")) << run.err;
+  const std::string session = "tferry-sample-layers.1.tferry";
+  EXPECT_EQ(ask(session, "SELECT name FROM plan"), "\"a.tferry, plan 1 (lookahead)\"");
+  EXPECT_EQ(count(session, "plan_action WHERE tensor IS NOT NULL"), count("a.tferry", "plan_action"));
+  EXPECT_EQ(ask(session, "SELECT sha256 FROM plan"), ask("a.tferry", "SELECT sha256 FROM plan"));
+  EXPECT_EQ(ask(session, "SELECT value FROM meta WHERE key = 'job.end'"), "exit code 0");
+  EXPECT_EQ(
+      ask(session, "SELECT actions_used = actions_planned AND mappings = 0 AND followed > 0.8 FROM run"),
+      "1");
+  EXPECT_TRUE(sh("$T report plan " + session).printed("Runs under plans"));
+}
+
+TEST_F(PlannedRunTest, WhatWasPredictedIsKeptWhateverBecomesOfTheJob) {
+  planned();
+  const Ended run = sh("exec $T run --plan a.tferry -o killed.tferry sh -c 'kill -9 $$'");
+  EXPECT_EQ(run.signal(), 9) << run.err;
+  EXPECT_EQ(ask("killed.tferry", "SELECT count(*) FROM plan"), "1");
+  EXPECT_EQ(ask("killed.tferry", "SELECT count(*) FROM run"), "0");
+  EXPECT_EQ(ask("killed.tferry", "SELECT value FROM meta WHERE key = 'job.end'"), "signal 9");
+  expect_refused("$T run --plan a.tferry -o killed.tferry true", "killed.tferry exists already");
+}
+
+TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
+  planned();
+  const std::string run = "$T run --plan a.tferry ";
+  expect_refused("$T run --plan none.tferry $S", "none.tferry");
+  expect_refused("$T run --plan a.tferry:3 $S", "a.tferry has no plan 3");
+  expect_refused(run + "--budget 40MiB $S", "more than the 40.0 MiB (41943040 bytes) given");
+  expect_refused(run + "--budget 0:40MiB $S", "more than the 40.0 MiB");
+  expect_refused(run + "--chunk 4MiB $S", "is for chunks of 2097152 bytes");
+  expect_refused(run + "--policy lms $S", "--plan says what leaves when, and --policy too");
+  expect_refused(run + "--memory managed $S", "--memory managed leaves that to the driver");
+  expect_refused("$T run -o x.tferry $S", "--output is about runs under a plan");
+}
+
+TEST_F(PlannedRunTest, APlanForAnotherProgramIsNoticedAndLeft) {
+  planned();
+  const std::string other = "$S --buffers 18 --mib 4 --iterations 8";
+  const Ended run = sh("$T run --plan a.tferry " + other);
+  EXPECT_EQ(run.exit_code(), 0) << run.err;
+  EXPECT_EQ(answer(run), answer(sh(other)));
+  EXPECT_TRUE(run.told("plan       not followed: ")) << run.err;
+}
+
+}  // namespace
+}  // namespace tferry::cli

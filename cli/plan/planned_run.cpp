@@ -1,0 +1,153 @@
+#include "cli/plan/planned_run.hpp"
+
+#include "analyzer/session/flat_plan.hpp"
+#include "analyzer/session/plan_rows.hpp"
+#include "cli/byte_size.hpp"
+#include "cli/failure.hpp"
+#include "cli/job/environment.hpp"
+#include "cli/output_file.hpp"
+#include "cli/plan/open_plan.hpp"
+#include "cli/session/edit_session.hpp"
+#include "trace/flat_plan.hpp"
+#include "trace/job_environment.hpp"
+#include "trace/session_writer.hpp"
+
+#include <fmt/format.h>
+
+namespace tferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The device of a process under the plan, as far as one reported.
+const DeviceSummary* planned_device(const RunSummary& summary, const ProcessSummary** process) {
+  for (const ProcessSummary& candidate : summary.processes) {
+    for (const DeviceSummary& device : candidate.devices) {
+      if (device.counters.plan_state.value_or(0) == 0) continue;
+      *process = &candidate;
+      return &device;
+    }
+  }
+  return nullptr;
+}
+
+Figure per_iteration(Figure sum, Figure iterations) {
+  return sum && iterations.value_or(0) > 0 ? Figure(*sum / *iterations) : std::nullopt;
+}
+
+trace::RunRow run_row(const trace::PlanRow& plan, const DeviceSnapshot& counters) {
+  trace::RunRow row;
+  row.plan_id = plan.id;
+  row.process_id = plan.process_id;
+  row.device_id = plan.device_id;
+  row.policy = plan.planner;
+  row.budget_bytes = counters.budget;
+  row.peak_bytes = counters.resident_peak;
+  row.iterations = counters.plan_iterations;
+  row.iterations_followed = counters.plan_iterations_followed;
+  row.iteration_ns = per_iteration(counters.plan_measured_ns, counters.plan_iterations_followed);
+  row.predicted_ns = plan.predicted_ns;
+  row.bound_ns = plan.bound_ns;
+  row.in_memory_ns = plan.in_memory_ns;
+  row.forced_bytes = plan.forced_bytes;
+  row.actions_planned = counters.plan_actions_due;
+  row.actions_used = counters.plan_actions_done;
+  if (counters.plan_operations.value_or(0) > 0 && counters.plan_matched)
+    row.followed =
+        static_cast<double>(*counters.plan_matched) / static_cast<double>(*counters.plan_operations);
+  row.bytes_in = per_iteration(counters.plan_bytes_in, counters.plan_iterations_followed);
+  row.bytes_out = per_iteration(counters.plan_bytes_out, counters.plan_iterations_followed);
+  row.late_fetches = counters.plan_late_fetches;
+  row.departures = counters.plan_departures;
+  row.mappings = counters.plan_mappings;
+  return row;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> budget_of(const Budget& budget, int device) {
+  if (budget.kind() == Budget::Kind::kBytes) return budget.amount();
+  for (const Budget::Share& share : budget.shares()) {
+    if (share.device == device) return share.bytes;
+  }
+  return std::nullopt;
+}
+
+PlannedRun::PlannedRun(const std::string& plan)
+    : reference_(find_plan(plan)), stored_(open_plan(reference_)), name_(plan_name(reference_, stored_)) {}
+
+std::string PlannedRun::describe() const { return fmt::format("{}: {}", name_, cli::describe(stored_)); }
+
+void PlannedRun::settle(JobSettings& settings, bool budget_given) const {
+  if (settings.memory != "explicit")
+    throw Failure("--plan moves memory itself, and --memory managed leaves that to the driver",
+                  "leave one of them out");
+  if (!settings.policy.empty())
+    throw Failure("--plan says what leaves when, and --policy too", "leave one of them out");
+  const auto chunk = static_cast<std::int64_t>(stored_.placed.rules.chunk);
+  if (settings.chunk.value_or(chunk) != chunk) {
+    throw Failure(fmt::format("--chunk: {} is for chunks of {} bytes", name_, chunk),
+                  "leave --chunk out, or make a plan with tferry analyze --chunk");
+  }
+  if (!budget_given) {
+    settings.budget = Budget::parse(std::to_string(budget_bytes()));
+  } else if (const auto given = budget_of(settings.budget, static_cast<int>(stored_.ordinal));
+             given && *given < budget_bytes()) {
+    throw Failure(fmt::format("--budget: {} is made for {}, more than the {} given", name_,
+                              format_bytes_exact(budget_bytes()), format_bytes_exact(*given)),
+                  fmt::format("make a plan for it: tferry analyze --budget {} {}", *given,
+                              reference_.session.string()));
+  }
+  settings.chunk = chunk;
+  settings.movable = static_cast<std::int64_t>(stored_.placed.rules.movable);
+}
+
+void PlannedRun::hand_over(const fs::path& run_directory, Environment& environment) const {
+  const trace::FlatPlan flat = analyzer::make_flat_plan(stored_.rank, stored_.placed, stored_.row, name_);
+  if (const std::string error = trace::flat_plan_error(flat); !error.empty())
+    throw Failure(name_ + " cannot be written for the run: " + error, "report this defect with the session");
+  const std::vector<std::byte> bytes = trace::encode_flat_plan(flat);
+  const fs::path file = run_directory / "flat.plan";
+  OutputFile(file, false).publish({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  environment.set(trace::environment::kPlan, file.string());
+}
+
+void PlannedRun::keep_prediction(const fs::path& session, bool force) {
+  trace::SessionWriter writer =
+      trace::SessionWriter::create(session.string(), {.force = force, .build_directory = ""});
+  writer.set_meta("recorded_by", "tferry run --plan");
+  writer.set_meta("plan.session", fs::absolute(reference_.session).string());
+  writer.set_meta("plan.number", std::to_string(stored_.row.id));
+  trace::PlanRow plan = stored_.row;
+  writer.insert(trace::ProcessRow{.id = plan.process_id});
+  trace::DeviceRow device;
+  device.id = plan.device_id.value_or(1);
+  writer.insert(device);
+  writer.insert(trace::ProcessDeviceRow{
+      .process_id = plan.process_id, .ordinal = stored_.ordinal, .device_id = device.id});
+  plan.name = name_;
+  analyzer::insert_plan(writer, plan, stored_.rank, stored_.placed, {});
+  writer.publish();
+  session_ = session;
+}
+
+void PlannedRun::keep_outcome(const RunSummary& summary) const {
+  if (!session_) return;
+  edit_session(*session_, *session_, true, [&](trace::SessionWriter& writer) {
+    writer.set_meta("job.end", summary.end.signalled ? fmt::format("signal {}", summary.end.code)
+                                                     : fmt::format("exit code {}", summary.end.code));
+    writer.set_meta("job.duration_ns", std::to_string(summary.end.duration_ns));
+    const ProcessSummary* process = nullptr;
+    const DeviceSummary* device = planned_device(summary, &process);
+    if (device == nullptr) return;
+    writer.clear<trace::ProcessRow>();
+    trace::ProcessRow row{.id = stored_.row.process_id, .pid = process->process.pid};
+    row.command = process->process.command;
+    row.start_ns = process->process.started_ns;
+    row.end_ns = process->process.ended_ns;
+    writer.insert(row);
+    writer.insert(run_row(stored_.row, device->counters));
+  });
+}
+
+}  // namespace tferry::cli

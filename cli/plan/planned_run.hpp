@@ -1,0 +1,53 @@
+#pragma once
+
+#include "analyzer/session/stored_plan.hpp"
+#include "cli/budget.hpp"
+#include "cli/job/job_settings.hpp"
+#include "cli/plan/plan_reference.hpp"
+#include "cli/report/run_summary.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tferry::cli {
+
+class Environment;
+
+/// A job that is to follow a plan: what it has to be run with, and the session of its own in which prediction
+/// and outcome are kept. The session that the plan comes from is only read.
+class PlannedRun {
+ public:
+  /// Opens the plan that the command line names. Throws Failure with the reason where it cannot be followed.
+  explicit PlannedRun(const std::string& plan);
+
+  const std::string& name() const { return name_; }
+  /// Bytes per GPU that the plan was made for.
+  std::int64_t budget_bytes() const { return stored_.row.budget_bytes; }
+  std::string describe() const;
+
+  /// Sets chunk and movable size, and the budget unless one was given. Throws Failure for settings under
+  /// which the plan cannot be followed: a smaller budget, another chunk size, another policy.
+  void settle(JobSettings& settings, bool budget_given) const;
+
+  /// Writes the plan for the runtime library into the run directory and tells the job of it. Throws Failure.
+  void hand_over(const std::filesystem::path& run_directory, Environment& environment) const;
+
+  /// Begins the run's session: the plan and its prediction, with its digest. Throws trace::SessionError.
+  void keep_prediction(const std::filesystem::path& session, bool force);
+  /// Adds what became of it. Nothing happens where the session was not begun. Throws trace::SessionError.
+  void keep_outcome(const RunSummary& summary) const;
+  const std::optional<std::filesystem::path>& session() const { return session_; }
+
+ private:
+  PlanReference reference_;
+  analyzer::StoredPlan stored_;
+  std::string name_;
+  std::optional<std::filesystem::path> session_;
+};
+
+/// What a budget gives the GPU of that number; nothing where only the card tells.
+std::optional<std::int64_t> budget_of(const Budget& budget, int device);
+
+}  // namespace tferry::cli
