@@ -45,6 +45,7 @@ struct Block {
   std::uint32_t parked = 0;       ///< pieces in host memory
   trace::ResidentReason resident_reason = trace::ResidentReason::kCount;  ///< kCount: movable
   std::uint64_t last_use = 0;       ///< tick of the last operation that named it
+  std::uint64_t repeated_use = 0;   ///< the same, as ReclaimMemory calls it
   std::uint32_t capture_group = 0;  ///< captures that know it; 0: none
   Moments uses;                     ///< the last operation of each stream that named it
   Moments pending;                  ///< what a use has to wait for

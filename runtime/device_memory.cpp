@@ -136,6 +136,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                            });
                          }},
       chunk);
+  if (config_.policy == Policy::kLms) reclaim_ = std::make_unique<ReclaimMemory>();
   if (plan != nullptr) take_plan(plan);
   scan_ = std::make_unique<PointerScan>(driver_);
   if (config_.verify) {

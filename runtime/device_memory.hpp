@@ -11,6 +11,7 @@
 #include "runtime/operation.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/pointer_scan.hpp"
+#include "runtime/reclaim_memory.hpp"
 #include "runtime/recorder.hpp"
 #include "runtime/small_arena.hpp"
 #include "runtime/status_page.hpp"
@@ -88,12 +89,12 @@ class DeviceMemory {
   void release(std::span<Block* const> blocks, const Operation& operation, const Moment* moment);
 
   /// Looks the operation up in the plan, once, before its first acquire. `blocks`: what it names, in the
-  /// order of its arguments.
+  /// order of its arguments. For operations of this device only, like the next two.
   void plan_begin(Operation& operation, std::span<Block* const> blocks);
   /// After its acquire: fetches what the plan has returning before this operation.
   void plan_fetch(Operation& operation);
-  /// After its release: parks what the plan has leaving after it. `submitted` false, without an acquire: it
-  /// was given up.
+  /// After its release: parks what the plan, or the policy, has leaving after it. `submitted` false, without
+  /// an acquire: it was given up.
   void plan_end(Operation& operation, bool submitted);
 
   /// The block stays on the device from now on, for this reason, and is brought there if it was parked.
@@ -145,6 +146,7 @@ class DeviceMemory {
   bool submit_fetch(Block& block, std::span<const std::uint32_t> pieces);
   void look_for_hidden_pointers();
   void keep_room_ahead(Operation& operation);
+  void reclaim_again(const Operation& operation);
   bool settle_in(Block& block, std::uint32_t piece, ChunkId chunk);
   bool remap(Block& block, std::uint32_t piece, ChunkId chunk);
   void wait_for_users(const Block& block);
@@ -247,6 +249,7 @@ class DeviceMemory {
   bool swapping_ = false;
   Moments captured_pending_;
   std::vector<Block*> captured_;
+  std::unique_ptr<ReclaimMemory> reclaim_;  ///< for the policy that repeats evictions; null: another
   std::unique_ptr<DevicePlan> plan_;        ///< looked for, observed or adopted
   std::unique_ptr<DevicePlan> later_plan_;  ///< observed while plan_ is adopted, to replace it
   std::uint64_t plan_serial_ = 0;

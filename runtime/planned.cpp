@@ -52,6 +52,7 @@ Block* DeviceMemory::block_of(const DevicePlan& plan, std::uint32_t tensor) cons
 }
 
 void DeviceMemory::plan_begin(Operation& operation, std::span<Block* const> blocks) {
+  if (reclaim_) reclaim_->advance(operation.signature);
   if (plan_ == nullptr || !plan_->follower.following()) {
     if (plans_ == nullptr) return;
     if (operations_since_look_++ % kLookInterval == 0) look_for_later_plan();
@@ -191,6 +192,7 @@ void DeviceMemory::plan_end(Operation& operation, bool submitted) {
         count(counters_.plan_actions_done, send_away(*block, step));
     }
   }
+  if (submitted && reclaim_ && !following()) reclaim_again(operation);
   if (boundary) plan_boundary();
   complain_about_plan();
   note_plan_state();

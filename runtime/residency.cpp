@@ -51,7 +51,7 @@ CUresult DeviceMemory::acquire(Operation& operation, std::span<Block* const> blo
       operation.waited |= streams_.wait(operation.stream, block->pending);
     }
   }
-  if (swapping_ && !following()) keep_room_ahead(operation);
+  if (swapping_ && config_.policy == Policy::kLmsEarly && !following()) keep_room_ahead(operation);
   return CUDA_SUCCESS;
 }
 
@@ -169,7 +169,8 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
   for (Block* block = order_.oldest(); block != nullptr && pool_->free_count() < chunks;) {
     Block* next = block->newer;
     if (evictable(*block)) {
-      const std::size_t lacking = std::max(chunks - pool_->free_count(), kLeastEviction / chunk_size());
+      const std::size_t least = config_.policy == Policy::kLmsEarly ? kLeastEviction / chunk_size() : 1;
+      const std::size_t lacking = std::max(chunks - pool_->free_count(), least);
       leaving.clear();
       for (std::uint32_t i = 0; i < block->piece_count() && leaving.size() < lacking; ++i) {
         if (block->pieces[i].place == Piece::Place::kOnDevice) leaving.push_back(i);
@@ -193,6 +194,23 @@ void DeviceMemory::keep_room_ahead(Operation& operation) {
   const Block* oldest = order_.oldest();
   if (oldest == nullptr || oldest->last_use + kRecentOperations >= tick_) return;
   make_room(std::min(headroom_, pool_->free_count() + kCopyBytes / chunk_size()), operation.parked);
+}
+
+/// What had to leave after these uses in an earlier iteration leaves after them now.
+void DeviceMemory::reclaim_again(const Operation& operation) {
+  for (std::size_t i = 0; i < operation.blocks.size(); ++i) {
+    Block& block = *operation.blocks[i];
+    if (block.device != ordinal_ || !block.live) continue;
+    const std::uint64_t use = reclaim_->use(i);
+    const std::size_t pieces = reclaim_->pieces_after(use);
+    block.repeated_use = ReclaimMemory::kUnknown;  // what leaves now was not reclaimed
+    leaving_.clear();
+    for (std::uint32_t k = 0; k < block.piece_count() && leaving_.size() < pieces; ++k) {
+      if (block.pieces[k].place == Piece::Place::kOnDevice) leaving_.push_back(k);
+    }
+    if (evictable(block)) evict(block, leaving_);
+    block.repeated_use = use;
+  }
 }
 
 bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
@@ -230,6 +248,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
     piece.place = Piece::Place::kParked;
   }
   block.parked += static_cast<std::uint32_t>(pieces.size());
+  if (reclaim_) reclaim_->reclaimed(block.repeated_use, pieces.size());
   if (block.parked == block.piece_count()) order_.remove(block);
   const auto bytes = static_cast<std::int64_t>(pieces.size() * size);
   count(counters_.bytes_out, bytes);

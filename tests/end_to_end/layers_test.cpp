@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -83,6 +85,28 @@ TEST_F(Layers, GivesTheSameAnswerAtEveryBudgetAndStaysWithinIt) {
     EXPECT_EQ(0, device(*page).out_of_memory);
     EXPECT_LT(0, page->ended_ns);
   }
+}
+
+TEST_F(Layers, EveryPolicyGivesTheSameAnswerWithinTheBudget) {
+  auto command = kLayers;
+  *std::find(command.begin(), command.end(), "3") = "8";  // iterations
+  const Ended native = run_job(command, alone());
+  ASSERT_EQ(0, native.code) << native.err;
+  std::map<std::string, std::int64_t> moved;
+  for (const char* policy : {"lms-early", "on-demand", "lms"}) {
+    SCOPED_TRACE(policy);
+    TearDown();
+    SetUp();
+    const Ended job = run_job(command, this->ferried(std::to_string(40 * kMiB), {{"TFERRY_POLICY", policy}}));
+    EXPECT_EQ(0, job.code) << job.err;
+    EXPECT_EQ(native.answer(), job.answer());
+    const auto page = status();
+    EXPECT_LE(device(*page).resident_peak, device(*page).budget);
+    moved[policy] = device(*page).bytes_out;
+    EXPECT_LT(0, moved[policy]);
+  }
+  EXPECT_LE(moved["on-demand"], moved["lms-early"]) << "nothing leaves ahead of need";
+  EXPECT_NE(moved["on-demand"], moved["lms"]) << "what left before leaves again without being asked to";
 }
 
 TEST_F(Layers, StreamOrderedAllocationGivesTheSameAnswer) {
