@@ -1,0 +1,64 @@
+// Plans for the golden session: GPT-2 in fp32, recorded on an H200.
+#include "analyzer/placement/replay.hpp"
+#include "analyzer/session/analysis.hpp"
+#include "analyzer/session/flat_plan.hpp"
+#include "analyzer/session/plan_rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace tferry::analyzer {
+namespace {
+
+RankAnalysis golden(double oversubscription) {
+  trace::Session session = trace::Session::open(TFERRY_GOLDEN_SESSION);
+  AnalysisOptions options;
+  options.oversubscription = oversubscription;
+  options.planner.rounds = 40;
+  std::vector<RankAnalysis> ranks = analyze_session(session, options);
+  EXPECT_EQ(ranks.size(), 1u);
+  return std::move(ranks.front());
+}
+
+TEST(GoldenPlan, EveryTensorFindsItsPlaceInAsManyChunksAsAreInUseAtOnce) {
+  for (const double factor : {1.33, 1.5, 2.0}) {
+    const RankAnalysis rank = golden(factor);
+    ASSERT_TRUE(rank.placed) << factor;
+    const PlacedPlan& placed = *rank.placed;
+    EXPECT_EQ(placed.slack, 0) << factor;
+    EXPECT_LE(placed.placement.chunks, placed.split.plan());
+    EXPECT_EQ(testing_support::Replay(placed.workload, placed.placement).run(), "");
+    EXPECT_GE(placed.plan.predicted_ns, rank.bound->time_ns);
+    EXPECT_LE(placed.plan.predicted_ns, 1.1 * rank.bound->time_ns) << factor;
+  }
+}
+
+TEST(GoldenPlan, IsAPlanThatARuntimeAccepts) {
+  const RankAnalysis rank = golden(1.5);
+  ASSERT_TRUE(rank.placed);
+  const trace::FlatPlan flat =
+      make_flat_plan(rank, *rank.placed, plan_row(rank, *rank.placed), "gpt2.tferry, plan 1");
+  EXPECT_EQ(trace::flat_plan_error(flat), "");
+  EXPECT_EQ(flat.operations.size(), 845u);
+  std::set<std::uint64_t> signatures;
+  for (const trace::FlatPlan::Operation& operation : flat.operations) signatures.insert(operation.signature);
+  EXPECT_GT(signatures.size(), 50u);
+  // Every persistent tensor is named by some operation, by which it is known again.
+  std::set<std::uint32_t> named(flat.names.begin(), flat.names.end());
+  for (std::uint32_t t = 0; t < flat.tensors.size(); ++t)
+    EXPECT_TRUE(flat.tensors[t].persistent == 0 || named.contains(t)) << t;
+}
+
+TEST(GoldenPlan, IterationsBeginWhereHardlyAnyTensorCrosses) {
+  const RankAnalysis rank = golden(1.5);
+  std::int64_t crossing = 0;
+  for (const MatchedTensor& matched : rank.typical->tensors) {
+    const Tensor& tensor = matched.tensor;
+    if (!tensor.persistent && tensor.death < tensor.birth) crossing += tensor.size;
+  }
+  EXPECT_LT(crossing, std::int64_t{64} << 20);
+}
+
+}  // namespace
+}  // namespace tferry::analyzer
