@@ -37,6 +37,7 @@ struct DevicePlan {
   bool displaced = false;                   ///< some piece's address maps another chunk than its home
   bool intruded = false;                    ///< contents that are not the plan's lie in a chunk of its own
 
+  int refusals = 0;         ///< ends of iterations at which there was no room for it
   bool complained = false;  ///< that it is another program's
   // at the last boundary
   std::uint64_t followed = 0;  ///< iterations, of the follower's count

@@ -10,6 +10,8 @@
 namespace tferry::runtime {
 namespace {
 
+constexpr int kTries = 4;  ///< ends of iterations: something may only be late in being freed
+
 /// Free blocks by what they map, to be used again.
 std::uint64_t hash_of(std::span<const ChunkId> chunks) {
   std::uint64_t hash = chunks.size();
@@ -51,6 +53,7 @@ void DeviceMemory::adopt_plan() {
   const std::int64_t before = store_->mappings();
   const std::vector<ChunkId> available = chunks_for_plan(holders);
   if (available.size() < plan.plan().chunk_count) {
+    if (++plan.refusals < kTries) return;
     refuse_plan(plan, "what it does not know takes too much of the budget");
     counters_.plan_state = static_cast<std::int64_t>(trace::PlanState::kRefused);
     plan_.reset();

@@ -1,5 +1,6 @@
 // The part of DeviceMemory that follows a plan: steps before and after operations, places for allocations.
 // Nothing here decides correctness: an operation acquires its whole working set whatever the plan says.
+#include "runtime/capture_guard.hpp"
 #include "runtime/device_memory.hpp"
 
 #include <algorithm>
@@ -200,6 +201,8 @@ void DeviceMemory::plan_end(Operation& operation, bool submitted) {
 
 /// An iteration ended: the only time at which plans change, and pieces are put back.
 void DeviceMemory::plan_boundary() {
+  // Events cannot be recorded in what captures, and what it names is about to be held.
+  if (g_capturing.load(std::memory_order_relaxed) > 0) return;
   if (plan_ != nullptr && plan_->follower.adopted()) {
     account_iteration();
     put_back();
