@@ -84,16 +84,10 @@ void check_pm(const char* call, CUptiResult result) {
 PmHost::PmHost(const std::string& chip, std::vector<std::uint8_t> availability)
     : chip_(chip), availability_(std::move(availability)) {
   initialize_profiler();
-  object_ = open_object();
+  object_ = make_object(chip_, availability_);
 }
 
-PmHost::~PmHost() {
-  for (CUpti_Profiler_Host_Object* object : objects_) free_object(object);
-}
-
-CUpti_Profiler_Host_Object* PmHost::open_object() {
-  return objects_.emplace_back(make_object(chip_, availability_));
-}
+PmHost::~PmHost() { free_object(object_); }
 
 std::vector<std::string> PmHost::supported_chips() {
   initialize_profiler();
@@ -114,7 +108,7 @@ std::vector<std::string> PmHost::base_metrics() {
 
 int PmHost::passes(std::span<const std::string> names) {
   // All names in one call: a call each would make a pass each. An object takes one configuration.
-  CUpti_Profiler_Host_Object* object = open_object();
+  CUpti_Profiler_Host_Object* object = make_object(chip_, availability_);
   int count = 0;
   if (add_metrics(object, names) == CUPTI_SUCCESS) {
     std::vector<std::uint8_t> image = config_image(object);
@@ -126,11 +120,11 @@ int PmHost::passes(std::span<const std::string> names) {
       count = static_cast<int>(parameters.numOfPasses);
     }
   }
+  free_object(object);
   return count;
 }
 
 std::vector<std::uint8_t> PmHost::configure(std::span<const std::string> names) {
-  object_ = open_object();
   check_pm("cuptiProfilerHostConfigAddMetrics", add_metrics(object_, names));
   return config_image(object_);
 }

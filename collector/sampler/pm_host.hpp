@@ -51,13 +51,8 @@ class PmHost {
                 std::span<double> values);
 
  private:
-  CUpti_Profiler_Host_Object* open_object();
-
   std::string chip_;
   std::vector<std::uint8_t> availability_;
-  /// Every object ever opened stays to the end, and the one that evaluates was opened last: with CUPTI 13.0
-  /// on an H200 evaluating crashed in libnvperf_host after another object of the chip had been freed.
-  std::vector<CUpti_Profiler_Host_Object*> objects_;
   CUpti_Profiler_Host_Object* object_ = nullptr;
 };
 

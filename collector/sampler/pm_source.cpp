@@ -66,7 +66,7 @@ PmSource::PmSource(trace::DeviceRecord device, std::int64_t interval_ns,
 }
 
 void PmSource::configure(std::int64_t interval_ns, std::span<const std::string> names) {
-  const std::vector<std::uint8_t> configuration = host_.configure(names);
+  configuration_ = host_.configure(names);
 
   CUpti_PmSampling_Enable_Params enable{};
   enable.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE;
@@ -77,8 +77,8 @@ void PmSource::configure(std::int64_t interval_ns, std::span<const std::string> 
   CUpti_PmSampling_SetConfig_Params set{};
   set.structSize = CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE;
   set.pPmSamplingObject = object_;
-  set.configSize = configuration.size();
-  set.pConfig = configuration.data();
+  set.configSize = configuration_.size();
+  set.pConfig = configuration_.data();
   set.hardwareBufferSize = kHardwareBuffer;
   set.samplingInterval = static_cast<std::uint64_t>(interval_ns);
   set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;

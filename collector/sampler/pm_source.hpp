@@ -44,6 +44,8 @@ class PmSource final : public CounterSource {
   std::vector<std::string> counters_;
   std::vector<const char*> names_;
   std::string shortfall_;
+  /// As SetConfig got it. CUPTI 13.0 keeps the pointer, undocumented, and reads it when it decodes.
+  std::vector<std::uint8_t> configuration_;
   std::vector<std::uint8_t> image_;
   bool first_ = true;
 };
