@@ -187,24 +187,12 @@ class RankReader {
         continue;
       }
       const bool whole = row.offset == 0 && row.bytes.value_or(0) >= asked[allocation->first];
-      result.recording.accesses.push_back({operation->second, allocation->second, kind_of(row.kind, whole)});
+      result.recording.accesses.push_back(
+          {operation->second, allocation->second, access_kind(row.kind, whole)});
     }
     std::stable_sort(
         result.recording.accesses.begin(), result.recording.accesses.end(),
         [](const RecordedAccess& a, const RecordedAccess& b) { return a.operation < b.operation; });
-  }
-
-  static AccessKind kind_of(trace::AccessKind kind, bool whole) {
-    switch (kind) {
-      case trace::AccessKind::kRead:
-        return AccessKind::kRead;
-      case trace::AccessKind::kWrite:
-        return whole ? AccessKind::kOverwrite : AccessKind::kUpdate;
-      case trace::AccessKind::kReadWrite:
-        return AccessKind::kUpdate;
-      default:
-        return AccessKind::kMayTouch;
-    }
   }
 
   trace::Session& session_;
@@ -216,6 +204,19 @@ class RankReader {
 };
 
 }  // namespace
+
+AccessKind access_kind(trace::AccessKind kind, bool whole) {
+  switch (kind) {
+    case trace::AccessKind::kRead:
+      return AccessKind::kRead;
+    case trace::AccessKind::kWrite:
+      return whole ? AccessKind::kOverwrite : AccessKind::kUpdate;
+    case trace::AccessKind::kReadWrite:
+      return AccessKind::kUpdate;
+    default:
+      return AccessKind::kMayTouch;
+  }
+}
 
 std::vector<SessionRecording> read_recordings(trace::Session& session) {
   std::map<std::pair<std::int64_t, std::int64_t>, bool> ranks;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "analyzer/tensors/recording.hpp"
+#include "trace/record_enums.hpp"
 #include "trace/session.hpp"
 
 #include <cstdint>
@@ -29,6 +30,9 @@ struct SessionRecording {
 /// transfers are left out. Without hooks the order is that of the GPU's start times, and there are no
 /// accesses. Throws trace::SessionError when the file turns out to be damaged.
 std::vector<SessionRecording> read_recordings(trace::Session& session);
+
+/// What an access is to a whole tensor: `whole` tells whether all of it is touched.
+AccessKind access_kind(trace::AccessKind kind, bool whole);
 
 /// Rates of the link of a GPU as the session knows them, else those assumed; `known_by` says which.
 LinkRates link_rates(trace::Session& session, std::int64_t device_id, std::string* known_by);

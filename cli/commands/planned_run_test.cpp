@@ -106,6 +106,38 @@ TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
   expect_refused("$T run -o x.tferry $S", "--output is about runs under a plan");
 }
 
+TEST_F(PlannedRunTest, WithoutAPlanOneIsMadeWhileTheJobRuns) {
+  const std::string job = "$S --buffers 24 --mib 2 --hidden 2 --iterations ";
+  // How long planning takes beside a job is nobody's to say: a job that was over first runs longer.
+  for (const std::string iterations : {"60", "600", "4000"}) {
+    const Ended run =
+        sh("$T run --budget 32MiB --chunk 2MiB --movable 2MiB --json run.json --force " + job + iterations);
+    ASSERT_EQ(run.exit_code(), 0) << run.err;
+    const auto device = device_of("run.json");
+    if (device["plan_iterations_followed"] == 0) continue;
+    EXPECT_TRUE(run.told("iterations: ")) << run.err;
+    EXPECT_TRUE(run.told("moves, ")) << run.err;
+    EXPECT_EQ(answer(run), answer(sh(job + iterations)));
+    EXPECT_GT(device["plan_forced_bytes"], 0);
+    EXPECT_EQ(device["plan_mappings"], 0);
+    EXPECT_EQ(device["plan_predicted_ns"], 0) << "the operations' times were assumed";
+    return;
+  }
+  FAIL() << "no plan was followed in 4000 iterations";
+}
+
+TEST_F(PlannedRunTest, NoPlanIsMadeWhereNoneIsWanted) {
+  const std::string job = "$S --buffers 24 --mib 2 --iterations 60";
+  for (const std::string option : {"--no-plan", "--policy lms-early", "--budget unlimited"}) {
+    const Ended run =
+        sh("$T run --json run.json --force " + option +
+           (option.starts_with("--b") ? " " : " --budget 32MiB ") + "--chunk 2MiB --movable 2MiB " + job);
+    EXPECT_EQ(run.exit_code(), 0) << run.err;
+    EXPECT_EQ(device_of("run.json")["plan_state"], 0) << option;
+    EXPECT_FALSE(run.told("TFERRY_RECORD")) << option;
+  }
+}
+
 TEST_F(PlannedRunTest, APlanForAnotherProgramIsNoticedAndLeft) {
   planned();
   const std::string other = "$S --buffers 18 --mib 4 --iterations 8";

@@ -8,6 +8,7 @@
 #include "cli/job/launcher.hpp"
 #include "cli/job/output_pattern.hpp"
 #include "cli/job/run_directory.hpp"
+#include "cli/live/live_planner_process.hpp"
 #include "cli/output_file.hpp"
 #include "cli/plan/planned_run.hpp"
 #include "cli/report/run_summary.hpp"
@@ -27,6 +28,7 @@ CLI::App* RunCommand::add_to(CLI::App& program) {
       "The program and its arguments follow the options: tferry run [OPTIONS] [--] PROGRAM [ARGUMENTS...]");
   app_->add_option("--plan", plan_, "Follow this plan: a session, and behind a colon the plan's number")
       ->type_name("SESSION[:N]");
+  app_->add_flag("--no-plan", no_plan_, "Make no plan while the job runs");
   app_->add_option("-o,--output", output_,
                    "The session that keeps prediction and outcome of a run under a plan; %h, %p, %q{NAME} "
                    "(default: NAME.N.tferry here)")
@@ -47,6 +49,11 @@ void RunCommand::begin_session(PlannedRun& planned, const Environment& environme
     if (!output_.empty()) throw;
     console.warning(fmt::format("prediction and outcome are not kept: {}", error.what()));
   }
+}
+
+bool RunCommand::plans_itself(const JobSettings& settings) const {
+  return !no_plan_ && plan_.empty() && settings.policy.empty() && settings.memory == "explicit" &&
+         settings.budget.kind() != Budget::Kind::kUnlimited;
 }
 
 JobEnd RunCommand::run() const {
@@ -73,6 +80,8 @@ JobEnd RunCommand::run() const {
     console.notice("plan: " + planned->describe());
     begin_session(*planned, environment, console);
   }
+  std::optional<LivePlannerProcess> planner;
+  if (plans_itself(checked)) planner.emplace(directory.path(), checked.movable, environment, console);
   console.notice(fmt::format("budget: {}{}; {}", checked.budget.describe(),
                              budget_given ? ""
                              : planned    ? " (the plan's)"
@@ -82,6 +91,7 @@ JobEnd RunCommand::run() const {
   console.detail(list_changes(environment));
 
   const JobEnd end = run_job(job, environment);
+  planner.reset();
   const std::string program = std::filesystem::path(job.arguments.front()).filename().string();
   RunSummary summary =
       summarise_run(directory.path(), program, checked.budget.to_environment(), end, environment.changes());

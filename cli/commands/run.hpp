@@ -31,6 +31,8 @@ class RunCommand {
 
  private:
   JobEnd run() const;
+  /// Whether a plan is to be made while the job runs.
+  bool plans_itself(const JobSettings& settings) const;
   /// Begins the session of a run under a plan. What cannot be written then is a warning.
   void begin_session(PlannedRun& planned, const Environment& environment, const Console& console) const;
 
@@ -39,6 +41,7 @@ class RunCommand {
   std::vector<std::string> job_;
   JobOptions options_;
   std::string plan_, output_;
+  bool no_plan_ = false;
 };
 
 }  // namespace tferry::cli

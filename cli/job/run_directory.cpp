@@ -60,6 +60,7 @@ bool has_running_process(const fs::path& directory) {
 
 bool has_recording(const fs::path& directory) {
   std::error_code error;
+  if (fs::exists(directory / RunDirectory::kPassing, error)) return false;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().string().starts_with("spool.")) return true;
   }

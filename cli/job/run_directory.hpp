@@ -26,6 +26,9 @@ class RunDirectory {
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
+  /// A file of this name says that recordings in the directory are for the moment only, and not to be kept.
+  static constexpr const char* kPassing = "passing";
+
   /// Leaves it and what is in it when this object goes.
   void keep() noexcept { kept_ = true; }
 

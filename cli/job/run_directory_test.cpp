@@ -72,6 +72,15 @@ TEST_F(RunDirectoryTest, WhatADeadLauncherLeftIsRemoved) {
   EXPECT_EQ(entries(), 0);
 }
 
+TEST_F(RunDirectoryTest, RecordingsAreKeptUnlessTheyWereForTheMoment) {
+  const fs::path stale = place_.path() / "tferry-run-abcdef";
+  fs::create_directory(stale);
+  std::ofstream(stale / "spool.1.runtime.0") << "x";
+  EXPECT_EQ(RunDirectory::remove_stale(place_.path(), 0), 0);
+  std::ofstream(stale / RunDirectory::kPassing) << "x";
+  EXPECT_EQ(RunDirectory::remove_stale(place_.path(), 0), 1);
+}
+
 TEST_F(RunDirectoryTest, OneOfAJobThatStillRunsIsKept) {
   const fs::path stale = place_.path() / "tferry-run-abcdef";
   fs::create_directory(stale);

@@ -65,8 +65,10 @@ std::string bytes_line(const DeviceSnapshot& device) {
   const Figure out = each(device.plan_bytes_out, device.plan_iterations_followed);
   const Figure in = each(device.plan_bytes_in, device.plan_iterations_followed);
   const auto bytes = [](Figure figure) { return figure ? format_bytes(*figure) : "unknown"; };
-  return fmt::format("{} out and {} in per followed iteration; at least {} both ways together", bytes(out),
-                     bytes(in), bytes(device.plan_forced_bytes));
+  std::string line = fmt::format("{} out and {} in per followed iteration", bytes(out), bytes(in));
+  if (device.plan_forced_bytes.value_or(0) > 0)
+    line += fmt::format("; at least {} both ways together", bytes(device.plan_forced_bytes));
+  return line;
 }
 
 std::string times_line(const DeviceSnapshot& device) {

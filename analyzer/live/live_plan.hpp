@@ -1,0 +1,37 @@
+#pragma once
+
+#include "analyzer/live/live_recording.hpp"
+#include "analyzer/planner/lookahead.hpp"
+#include "trace/chunk_size.hpp"
+#include "trace/flat_plan.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tferry::analyzer {
+
+struct LivePlanOptions {
+  std::int64_t budget_bytes = 0;
+  trace::MemoryRules memory;  ///< of the run
+  LinkRates link;
+  std::string name;  ///< of the plan, for messages
+  LookaheadOptions planner;
+};
+
+/// A plan for the job that runs, or why there is none yet.
+struct LivePlan {
+  std::optional<trace::FlatPlan> plan;
+  std::string reason;
+  std::size_t iterations = 0;  ///< that it was made from
+  std::size_t moves = 0;
+  std::int64_t bytes_moved = 0;  ///< each way, per iteration
+};
+
+/// Makes a plan from what the hooks saw so far. Times of the GPU are not known to them: an operation is taken
+/// to last in proportion to the bytes that it names, all of them together as long as an iteration took, less
+/// what its transfers take. So the plan has no prediction and no bound; its order of events does not depend
+/// on times. Nothing is planned before three iterations are over.
+LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& options);
+
+}  // namespace tferry::analyzer

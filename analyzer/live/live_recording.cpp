@@ -1,0 +1,88 @@
+#include "analyzer/live/live_recording.hpp"
+
+#include "trace/flat_plan.hpp"
+#include "trace/records.hpp"
+
+#include <array>
+#include <utility>
+
+namespace tferry::analyzer {
+namespace {
+
+using trace::OperationSignature;
+
+std::array<std::uint32_t, 3> extent(const trace::Dim3& dim) { return {dim.x, dim.y, dim.z}; }
+
+}  // namespace
+
+template <typename Call>
+void LiveRecording::add_call(const Call& call, std::uint64_t identity, const char* kind, std::string name) {
+  if (!device_ || call.device != *device_) return;
+  RecordedOperation operation;
+  operation.signature = static_cast<std::uint32_t>(identity ^ identity >> 32);
+  operation.name = std::move(name);
+  operation.call_ns = call.time_ns;
+  operation.number = static_cast<std::int64_t>(call.operation);
+  operations_[call.operation] = static_cast<std::uint32_t>(recording_.recording.operations.size());
+  recording_.recording.operations.push_back(std::move(operation));
+  SessionRecording::Source source;
+  source.kind = kind;
+  source.identity = identity;
+  recording_.sources.push_back(std::move(source));
+}
+
+void LiveRecording::add_accesses(std::uint64_t number, const trace::SpoolRecordView& record) {
+  const auto operation = operations_.find(number);
+  if (operation == operations_.end()) return;
+  for (const trace::AccessEntry& entry : record.accesses()) {
+    const auto allocation = allocations_.find(entry.allocation);
+    if (allocation == allocations_.end()) {
+      ++recording_.unknown_accesses;
+      continue;
+    }
+    RecordedAllocation& memory = recording_.recording.allocations[allocation->second];
+    if (entry.known_by == trace::KnownBy::kTable) {
+      memory.stays = true;
+    } else {
+      const bool whole = entry.offset == 0 && entry.bytes >= memory.asked();
+      recording_.recording.accesses.push_back(
+          {operation->second, allocation->second, access_kind(entry.kind, whole)});
+    }
+  }
+}
+
+void LiveRecording::add(const trace::SpoolRecordView& record) {
+  recording_.process_id = recording_.device_id = 1;
+  recording_.hooked = true;
+  if (const auto text = record.as<trace::StringRecord>()) {
+    strings_[text->id] = record.text();
+  } else if (const auto device = record.as<trace::DeviceRecord>()) {
+    if (!device_) device_ = device->device;
+  } else if (const auto launch = record.as<trace::KernelLaunchRecord>()) {
+    if (launch->captured != 0) return;
+    const std::string& name = strings_[launch->name];
+    add_call(*launch, OperationSignature::launch(name, extent(launch->grid), extent(launch->block)), "kernel",
+             name);
+  } else if (const auto copy = record.as<trace::MemcpyCallRecord>()) {
+    if (copy->captured == 0) add_call(*copy, OperationSignature::copy(copy->bytes), "memcpy", "memcpy");
+  } else if (const auto set = record.as<trace::MemsetCallRecord>()) {
+    if (set->captured == 0) add_call(*set, OperationSignature::memset(set->bytes), "memset", "memset");
+  } else if (const auto graph = record.as<trace::GraphLaunchRecord>()) {
+    add_call(*graph, OperationSignature::graph(), "graph", "graph launch");
+  } else if (const auto made = record.as<trace::AllocationRecord>()) {
+    if (!device_ || made->device != *device_ || made->kind != trace::MemoryKind::kDevice) return;
+    allocations_[made->allocation] = static_cast<std::uint32_t>(recording_.recording.allocations.size());
+    recording_.recording.allocations.push_back(
+        {static_cast<std::int64_t>(made->allocation), std::max(made->bytes, made->reserved_bytes),
+         made->time_ns, std::nullopt, made->movable != 0, made->bytes, made->captured != 0});
+  } else if (const auto free = record.as<trace::FreeRecord>()) {
+    if (const auto found = allocations_.find(free->allocation); found != allocations_.end())
+      recording_.recording.allocations[found->second].free_ns = free->time_ns;
+  } else if (const auto accesses = record.as<trace::AccessRecord>()) {
+    add_accesses(accesses->operation, record);
+  } else if (const auto moved = record.as<trace::TransferRecord>()) {
+    (moved->kind == trace::TransferKind::kPark ? bytes_out_ : bytes_in_) += moved->bytes;
+  }
+}
+
+}  // namespace tferry::analyzer
