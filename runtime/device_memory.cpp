@@ -14,6 +14,7 @@ using trace::ResidentReason;
 constexpr std::size_t kDefaultReserve = std::size_t{1} << 30;
 constexpr std::size_t kMappedPerHeld =
     6;  ///< address mappings kept per byte held, before old ones are given up
+constexpr Sequence kReuseInterval = 16;  ///< operations between events, where small memory is freed
 constexpr std::size_t kCandidates = 24;  ///< free blocks of a size that are looked at
 
 double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
@@ -410,6 +411,7 @@ bool DeviceMemory::free(CUdeviceptr address, const Moments& free_after) {
   Block* block = store_->find(address);
   if (block == nullptr || !block->live) return false;
   if (block->arena) {
+    streams_.mark_for_reuse(free_after, kReuseInterval);
     const auto small = arena_->free(address, free_after);
     if (small) account(-static_cast<std::int64_t>(small->size));
     if (small && recorder_ != nullptr) recorder_->free(small->buffer_id);

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kSlab = ManagedMemory::kPage;     ///< of small allocations: up to half of it
 constexpr std::size_t kReserve = std::size_t{1} << 30;  ///< of the card's free memory, left to others
-constexpr std::uint64_t kRecent = 128;  ///< operations; what was used since does not leave ahead of need
+constexpr Sequence kReuseInterval = 16;  ///< operations between events, where small memory is freed
+constexpr std::uint64_t kRecent = 128;   ///< operations; what was used since does not leave ahead of need
 
 double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
@@ -153,6 +154,7 @@ CUresult ManagedMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevic
 bool ManagedMemory::free(CUdeviceptr address, const Moments& after) {
   const auto found = live_.find(address);
   if (found == live_.end()) {
+    streams_.mark_for_reuse(after, kReuseInterval);
     const auto small = arena_->free(address, after);
     if (small) account(-static_cast<std::int64_t>(small->size));
     return small.has_value();

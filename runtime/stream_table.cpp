@@ -1,5 +1,7 @@
 #include "runtime/stream_table.hpp"
 
+#include "runtime/capture_guard.hpp"
+
 #include <algorithm>
 #include <atomic>
 
@@ -189,6 +191,14 @@ void StreamTable::mark_every(StreamIndex stream, Sequence interval) {
   State& state = *states_[stream];
   const Sequence last = state.recorded.empty() ? state.completed : state.recorded.back().sequence;
   if (state.queued >= last + interval) mark(stream);
+}
+
+void StreamTable::mark_for_reuse(const Moments& moments, Sequence interval) {
+  if (program_streams_ <= 1 || g_capturing.load(std::memory_order_relaxed) > 0) return;
+  for (const Moment& moment : moments) {
+    if (!states_[moment.stream]->internal && !states_[moment.stream]->retired)
+      mark_every(moment.stream, interval);
+  }
 }
 
 void StreamTable::mark(StreamIndex stream) {

@@ -56,6 +56,11 @@ class StreamTable {
   /// Records an event at the tail when `interval` operations went by since the last one (see ALGORITHMS.md,
   /// rule 3).
   void mark_every(StreamIndex stream, Sequence interval);
+  /// The same at a free of small memory, for the streams of these moments: pieces freed early can then be
+  /// told to be idle early. An event that is recorded only when somebody asks comes behind all that was
+  /// queued since, and a job with several streams would never get its pieces back. Nothing while anyone
+  /// captures.
+  void mark_for_reuse(const Moments& moments, Sequence interval);
   void mark(StreamIndex stream);
   /// Marks every program stream that has unmarked work. Before a capture begins: from then on no event can be
   /// recorded in what captures.

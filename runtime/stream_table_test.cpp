@@ -151,6 +151,23 @@ TEST_F(StreamTableTest, EventsAreRecordedOnlyWhenSomebodyWaits) {
   EXPECT_EQ(1, swd_calls("cuEventRecord")) << "nothing was queued since";
 }
 
+// With events recorded only when somebody asks, a stream that always has work queued would never look done.
+TEST_F(StreamTableTest, WhatWasFreedEarlyIsKnownToBeDoneWhileLaterWorkIsQueued) {
+  const CUstream worker = stream();
+  table_.find(stream(), false);
+  const StreamIndex index = table_.find(worker, false);
+  const Moment freed = table_.stamp(index);
+  Moments tail;
+  tail.add(freed);
+  table_.mark_for_reuse(tail, 1);
+  Gate gate;
+  gate.close_after(worker);
+  const Moment later = table_.stamp(index);
+  EXPECT_TRUE(table_.done(freed));
+  EXPECT_FALSE(table_.done(later));
+  gate.open();
+}
+
 TEST_F(StreamTableTest, EventsAreUsedAgain) {
   const StreamIndex index = table_.find(stream(), false);
   for (int i = 0; i < 500; ++i) table_.wait_on_host(table_.stamp(index));
