@@ -100,6 +100,7 @@ Config Config::from_environment() {
   config.off = flag(variables::kOff);
   config.verify = flag(variables::kVerify);
   config.record = flag(variables::kRecord);
+  config.times = flag(variables::kTimes);
   if (const char* directory = std::getenv(variables::kRunDirectory)) config.run_directory = directory;
   if (const char* file = std::getenv(variables::kPlan)) config.plan = file;
   if (const char* text = std::getenv(variables::kBudget)) {

@@ -31,6 +31,7 @@ struct Config {
   bool off = false;
   bool verify = false;
   bool record = false;
+  bool times = false;                   ///< and when operations ran, by events
   bool managed = false;                 ///< managed memory with prefetch at launch, instead of our own copies
   bool allow_oversubscription = false;  ///< of managed memory
   Policy policy = Policy::kLmsEarly;

@@ -114,6 +114,8 @@ class DeviceMemory {
   std::size_t shrink(std::size_t bytes);
   void add_peer(CUdevice peer);
 
+  /// A plan is in place.
+  bool planned() const { return plan_ != nullptr && plan_->follower.adopted(); }
   int ordinal() const { return ordinal_; }
   CUcontext context() const { return context_; }
   std::size_t chunk_size() const { return pool_->chunk_size(); }
@@ -156,7 +158,6 @@ class DeviceMemory {
   void take_plan(std::shared_ptr<const PlanIndex> index);
   void refuse_plan(const DevicePlan& plan, const char* why);
   void look_for_later_plan();
-  bool planned() const { return plan_ != nullptr && plan_->follower.adopted(); }
   bool following() const { return plan_ != nullptr && plan_->follower.following(); }
   Block* block_of(const DevicePlan& plan, std::uint32_t tensor) const;
   PlanFollower::Place place_in_plan(const Operation& operation) const;

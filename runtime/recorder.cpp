@@ -192,6 +192,48 @@ void Recorder::operation(const OperationDetails& details, CUstream stream, Seque
   }
 }
 
+void Recorder::activity_stream(CUstream stream, int device, std::uint32_t id) {
+  trace::StreamRecord record;
+  record.time_ns = 1;  // of all times: calls were made before
+  record.handle = handle_of(stream);
+  record.context_id = static_cast<std::uint32_t>(device) + 1;
+  record.stream_id = id;
+  record.device = device;
+  record.owner = trace::StreamOwner::kProgram;
+  spool_->append(record);
+}
+
+void Recorder::activity(const OperationDetails& details, const ActivityTimes& times) {
+  const auto fill = [&](auto& record) {
+    record.time_ns = times.start_ns;
+    record.end_ns = times.end_ns;
+    record.correlation_id = times.correlation;
+    record.context_id = static_cast<std::uint32_t>(times.device) + 1;
+    record.stream_id = times.stream;
+    record.device = times.device;
+    spool_->append(record);
+  };
+  if (details.kind == OperationDetails::Kind::kLaunch) {
+    trace::KernelActivityRecord record;
+    record.name = name_of(details.function);
+    record.grid = details.grid;
+    record.block = details.block;
+    record.dynamic_shared_bytes = details.shared_bytes;
+    fill(record);
+  } else if (details.kind == OperationDetails::Kind::kCopy) {
+    trace::MemcpyActivityRecord record;
+    record.bytes = details.bytes;
+    record.kind = details.copy;
+    record.asynchronous = details.asynchronous ? 1 : 0;
+    fill(record);
+  } else if (details.kind == OperationDetails::Kind::kSet) {
+    trace::MemsetActivityRecord record;
+    record.bytes = details.bytes;
+    record.value = details.value;
+    fill(record);
+  }
+}
+
 void Recorder::transfer(trace::TransferKind kind, const Block& block, std::uint32_t first_piece,
                         std::int64_t bytes, std::size_t chunk_size, CUstream stream, std::uint64_t sequence) {
   trace::TransferRecord record;

@@ -40,6 +40,15 @@ struct OperationDetails {
   }
 };
 
+/// When an operation ran, and what activity records call it.
+struct ActivityTimes {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t stream = 0;  ///< an id of ours
+  int device = 0;
+};
+
 /// Writes what the program asked for, and what the runtime moved, to `spool.PID.runtime.N`
 /// (trace/spool_writer.hpp). Under the runtime's lock; appending neither allocates nor waits.
 class Recorder {
@@ -60,6 +69,10 @@ class Recorder {
   /// The operation was submitted as number `sequence` (from 0) of its stream.
   void operation(const OperationDetails& details, CUstream stream, Sequence sequence, int device,
                  bool captured, std::int64_t fetched, std::int64_t parked);
+  /// The activity records of operations on this stream name it by this id from now on.
+  void activity_stream(CUstream stream, int device, std::uint32_t id);
+  /// An operation ran.
+  void activity(const OperationDetails& details, const ActivityTimes& times);
   /// The number that the operation being acquired will have.
   std::uint64_t next_operation() const { return operations_ + 1; }
   void transfer(trace::TransferKind kind, const Block& block, std::uint32_t first_piece, std::int64_t bytes,

@@ -87,6 +87,7 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
   std::string error;
   recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, error);
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
+  if (recorder_ && config_.times) timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
 }
 
 DeviceMemory* Runtime::current_device(bool create) {
@@ -281,6 +282,8 @@ void Runtime::end(Operation& operation, bool submitted) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
   --in_flight_;
+  const int device = operation.blocks.empty() ? 0 : operation.blocks[0]->device;
+  if (timer_) timer_->end(operation, device, submitted);
   for (Block* block : operation.blocks) --block->named;
   Moment moment{};
   if (submitted && !operation.capturing) moment = stamp(operation.stream);
@@ -294,8 +297,10 @@ void Runtime::end(Operation& operation, bool submitted) {
         std::span(blocks).subspan(done, end - done), operation, stamp);
     done = end;
   }
-  if (DeviceMemory* planner = device_of(operation)) planner->plan_end(operation, submitted);
-  const int device = blocks.empty() ? 0 : blocks[0]->device;
+  if (DeviceMemory* planner = device_of(operation)) {
+    planner->plan_end(operation, submitted);
+    if (timer_ && planner->planned()) timer_->stop();
+  }
   trace::DeviceStatus& counters = status_.device(device);
   count(counters.operations);
   if (operation.waited) count(counters.gated_operations);
@@ -543,6 +548,7 @@ void Runtime::context_ended(CUcontext context) {
     pushed = true;
   }
   streams_.forget_context(context);
+  if (timer_) timer_->forget_context(context);
   functions_.forget_all();
   bool any = false;
   for (auto& memory : devices_) {

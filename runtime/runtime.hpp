@@ -8,6 +8,7 @@
 #include "runtime/device_memory.hpp"
 #include "runtime/managed_memory.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/operation_timer.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
@@ -146,6 +147,7 @@ class Runtime {
   int waiting_ = 0;
   StreamTable streams_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed
   PlanSource plans_;
   int planned_device_ = -1;  ///< the first device used: plans are for one
   AddressSpace space_;
@@ -173,6 +175,7 @@ CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, 
   collect(operation);
   const CUresult result = acquire(operation, lock);
   if (result == CUDA_SUCCESS) ++in_flight_;
+  if (result == CUDA_SUCCESS && timer_) timer_->begin(operation);
   if (operation.recording) operation.details.ready_ns = StatusPage::now_ns();
   return result;
 }

@@ -18,8 +18,10 @@ inline constexpr const char* kAllowOversubscription =
 inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card
 inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
 inline constexpr const char* kRecord =
-    "TFERRY_RECORD";                               ///< 1: the runtime writes what the hooks see to a spool
-inline constexpr const char* kOff = "TFERRY_OFF";  ///< 1: every hook passes through
+    "TFERRY_RECORD";  ///< 1: the runtime writes what the hooks see to a spool
+inline constexpr const char* kTimes =
+    "TFERRY_TIMES";  ///< 1, with TFERRY_RECORD: also when operations ran, by events, until a plan is adopted
+inline constexpr const char* kOff = "TFERRY_OFF";              ///< 1: every hook passes through
 inline constexpr const char* kChunkSize = "TFERRY_CHUNK";      ///< BYTES of one device handle, a power of two
 inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";  ///< BYTES from which an allocation can move
 inline constexpr const char* kDriverPath = "TFERRY_DRIVER";  ///< file name of the CUDA driver to open (tests)
