@@ -29,14 +29,16 @@ std::vector<Copy> copies(std::vector<Part>& parts, const TickTimes& times, std::
 
 }  // namespace
 
-void expect_copies(std::vector<Part>& parts, const TickTimes& times, const LinkRates& link,
+void expect_copies(std::vector<Part>& parts, const TickTimes& times, const LinkRates& link, bool shared,
                    std::int64_t chunk_bytes) {
+  const double out_rate = shared ? link.duplex_out : link.out;
+  const double in_rate = shared ? link.duplex_in : link.in;
   // Twice around, so that what the end of an iteration leaves over is known at its beginning.
   double done = 0;
   const std::vector<Copy> out = copies(parts, times, chunk_bytes, false);
   for (const double lap_ns : {0.0, times.iteration_ns}) {
     for (const Copy& copy : out) {
-      done = std::max(done, copy.at_ns + lap_ns) + copy.bytes / link.out;
+      done = std::max(done, copy.at_ns + lap_ns) + copy.bytes / out_rate;
       copy.presence->delay_ns = done - copy.at_ns - lap_ns;
     }
   }
@@ -45,7 +47,7 @@ void expect_copies(std::vector<Part>& parts, const TickTimes& times, const LinkR
   double begun = 2 * times.iteration_ns;
   for (const double lap_ns : {times.iteration_ns, 0.0}) {
     for (const Copy& copy : in) {
-      begun = std::min(begun, copy.at_ns + lap_ns) - copy.bytes / link.in;
+      begun = std::min(begun, copy.at_ns + lap_ns) - copy.bytes / in_rate;
       copy.presence->lead_ns = copy.at_ns + lap_ns - begun;
     }
   }

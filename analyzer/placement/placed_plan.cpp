@@ -10,6 +10,8 @@ namespace tferry::analyzer {
 namespace {
 
 constexpr double kSlacks[] = {0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1};
+constexpr double kMostForTime = 0.02;  // slack that is tried where places were found, but cost time
+constexpr double kCloseEnough = 0.02;  // of the time that the plan takes with bytes in any chunk
 
 }  // namespace
 
@@ -49,16 +51,24 @@ bool place(PlacedPlan& basis, Plan plan, const SimulationOptions& options) {
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
                              const LookaheadOptions& options) {
-  std::string reason;
+  PlanOutcome best;
+  double goal_ns = 0;
   for (const double slack : kSlacks) {
     PlanBasis found = plan_basis(recording, typical, rules, budget_bytes, slack);
-    if (!found.basis) return {std::nullopt, slack == 0 ? found.reason : reason};
+    if (!found.basis && slack == 0) return {std::nullopt, found.reason};
+    if (!found.basis || (best.plan && slack > kMostForTime)) break;
     PlacedPlan placed = *std::move(found.basis);
-    if (place(placed, plan_lookahead(placed.workload.workload, options), options.simulation))
-      return {std::move(placed), ""};
-    reason = fmt::format("its tensors found no places in {} chunks", placed.split.plan());
+    Plan plan = plan_lookahead(placed.workload.workload, options);
+    if (slack == 0) goal_ns = (1 + kCloseEnough) * plan.predicted_ns;
+    if (!place(placed, std::move(plan), options.simulation)) {
+      best.reason = fmt::format("its tensors found no places in {} chunks", placed.split.plan());
+      continue;
+    }
+    if (!best.plan || placed.plan.predicted_ns < best.plan->plan.predicted_ns) best.plan = std::move(placed);
+    if (best.plan->plan.predicted_ns <= goal_ns) break;
   }
-  return {std::nullopt, reason};
+  if (best.plan) best.reason.clear();
+  return best;
 }
 
 }  // namespace tferry::analyzer

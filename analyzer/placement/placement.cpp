@@ -42,8 +42,8 @@ class Placer {
 
   std::optional<Placement> search() {
     const double goal_ns = times_.iteration_ns * (1 + kCloseEnough);
-    for (int round = 0; round < 2; ++round) {
-      expect_copies(parts_, times_, workload_.workload.link, workload_.chunk_bytes);
+    for (const bool shared : {false, true}) {
+      expect_copies(parts_, times_, workload_.workload.link, shared, workload_.chunk_bytes);
       for (const double share : {0.005, 0.02, 0.0}) {
         for (const bool long_first : {false, true}) {
           attempt({share * times_.iteration_ns, long_first});

@@ -24,7 +24,7 @@ namespace {
 
 namespace names = trace::environment;
 
-constexpr std::int64_t kSpoolLimit = std::int64_t{64} << 20;  // of each process, in memory
+constexpr std::int64_t kSpoolLimit = std::int64_t{32} << 20;  // of each process, in memory: 70 steps of GPT-2
 constexpr int kPatienceMs = 100;
 
 /// Until the launcher lets go of the other end.
