@@ -160,6 +160,7 @@ TEST_F(StreamTableTest, WhatWasFreedEarlyIsKnownToBeDoneWhileLaterWorkIsQueued) 
   Moments tail;
   tail.add(freed);
   table_.mark_for_reuse(tail, 1);
+  ASSERT_EQ(CUDA_SUCCESS, cuStreamSynchronize(worker));  // the worker has come by the event
   Gate gate;
   gate.close_after(worker);
   const Moment later = table_.stamp(index);
