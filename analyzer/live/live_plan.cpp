@@ -67,7 +67,9 @@ LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& o
   result.iterations = rank.typical->regular.size();
   rank.typical->workload.link = options.link;
   rank.typical->workload.budget = rank.budget_bytes - rank.typical->resident_bytes;
-  assume_times(rank, working_time(rank, recording, options.link));
+  const bool timed = 2 * rank.typical->untimed_operations <
+                     static_cast<std::int64_t>(rank.typical->workload.operations.size());
+  if (!timed) assume_times(rank, working_time(rank, recording, options.link));
   PlanOutcome outcome = make_placed_plan(rank.source.recording, *rank.typical, options.memory,
                                          options.budget_bytes, options.planner);
   if (!outcome.plan) {
@@ -77,15 +79,13 @@ LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& o
   const PlacedPlan& placed = *outcome.plan;
   try {
     validate(rank.typical->workload);
-    rank.bound = lower_bound(rank.typical->workload);  // for the bytes that it forces, which no time changes
+    rank.bound = lower_bound(rank.typical->workload);  // the bytes that it forces do not depend on times
   } catch (const WorkloadError&) {
     // The plan's own workload is valid; what the bound would have told stays unknown.
   }
   result.moves = placed.plan.actions.size();
   result.bytes_moved = placed.placement.bytes_moved;
-  trace::PlanRow row = plan_row(rank, placed);
-  row.predicted_ns = row.bound_ns = row.in_memory_ns = std::nullopt;
-  trace::FlatPlan flat = make_flat_plan(rank, placed, row, options.name);
+  trace::FlatPlan flat = make_flat_plan(rank, placed, plan_row(rank, placed), options.name);
   result.reason = trace::flat_plan_error(flat);
   if (result.reason.empty()) result.plan = std::move(flat);
   return result;

@@ -28,10 +28,10 @@ struct LivePlan {
   std::int64_t bytes_moved = 0;  ///< each way, per iteration
 };
 
-/// Makes a plan from what the hooks saw so far. Times of the GPU are not known to them: an operation is taken
-/// to last in proportion to the bytes that it names, all of them together as long as an iteration took, less
-/// what its transfers take. So the plan has no prediction and no bound; its order of events does not depend
-/// on times. Nothing is planned before three iterations are over.
+/// Makes a plan from what the hooks saw so far. Nothing is planned before three iterations are over. Where
+/// the times of most operations are not known, an operation is taken to last in proportion to the bytes that
+/// it names, all of them together as long as an iteration took, less what its transfers take: the plan then
+/// has no prediction and no bound. Its order of events does not depend on times.
 LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& options);
 
 }  // namespace tferry::analyzer

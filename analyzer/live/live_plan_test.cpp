@@ -18,7 +18,8 @@ constexpr std::uint64_t kChunk = 64 << 10;
 /// Writes what the hooks of a job with this workload would.
 class Hooks {
  public:
-  Hooks(const Workload& workload, const std::string& path) : workload_(workload) {
+  Hooks(const Workload& workload, const std::string& path, bool timed = false)
+      : workload_(workload), timed_(timed) {
     std::string error;
     spool_ = trace::SpoolWriter::open(path, {}, &error);
     EXPECT_TRUE(spool_) << error;
@@ -64,6 +65,13 @@ class Hooks {
                                              .grid = {1, 1, 1},
                                              .block = {256, 1, 1},
                                              .device = 0});
+    if (timed_) {
+      spool_->append(trace::KernelActivityRecord{.time_ns = gpu_,
+                                                 .end_ns = gpu_ + operation.duration_ns,
+                                                 .correlation_id = static_cast<std::uint32_t>(operations_),
+                                                 .device = 0});
+      gpu_ += operation.duration_ns;
+    }
     std::vector<trace::AccessEntry> entries;
     for (const Access& access : operation.accesses) {
       const auto held = alive_.find(access.tensor);
@@ -81,7 +89,8 @@ class Hooks {
   std::unique_ptr<trace::SpoolWriter> spool_;
   std::map<std::uint32_t, std::uint64_t> alive_;  ///< allocation by tensor
   std::uint64_t allocations_ = 0, operations_ = 0;
-  std::int64_t now_ = 1000;
+  std::int64_t now_ = 1000, gpu_ = 5000;
+  bool timed_;
 };
 
 Workload small_transformer() {
@@ -130,6 +139,23 @@ TEST(LivePlan, IsMadeFromWhatTheHooksSee) {
   EXPECT_EQ(found, expected);
 }
 
+TEST(LivePlan, HasAPredictionWhereTheRuntimeTookTimes) {
+  const trace::TestDirectory directory;
+  const Workload workload = small_transformer();
+  Hooks hooks(workload, directory / "spool", true);
+  for (int i = 0; i < 4; ++i) hooks.iteration();
+  hooks.close();
+  trace::SpoolReader reader(directory / "spool");
+  LiveRecording recording;
+  read_all(reader, recording);
+  const LivePlan made = make_live_plan(recording, two_thirds(workload));
+  ASSERT_TRUE(made.plan) << made.reason;
+  EXPECT_EQ(made.plan->in_memory_ns, compute_time(workload));
+  EXPECT_GE(made.plan->bound_ns, made.plan->in_memory_ns);
+  EXPECT_GE(made.plan->predicted_ns, made.plan->bound_ns);
+  EXPECT_GT(made.plan->forced_bytes, 0);
+}
+
 TEST(LivePlan, IsMadeWhenThreeIterationsAreOver) {
   const trace::TestDirectory directory;
   const Workload workload = small_transformer();
@@ -173,7 +199,10 @@ TEST(LiveRecording, KnowsWhatStays) {
   }
   spool->append(trace::AllocationRecord{
       .time_ns = 2, .allocation = 9, .bytes = 100, .device = 3, .kind = trace::MemoryKind::kDevice});
+  spool->append(trace::MemcpyActivityRecord{
+      .time_ns = 30, .end_ns = 40, .bytes = 16, .correlation_id = 1, .device = 2});
   spool->append(trace::MemcpyCallRecord{.time_ns = 3, .operation = 1, .bytes = 16, .device = 2});
+  spool->append(trace::GateRecord{.time_ns = 3, .operation = 1, .device = 2});
   trace::AccessEntry table;
   table.allocation = 8;
   table.known_by = trace::KnownBy::kTable;
@@ -189,6 +218,8 @@ TEST(LiveRecording, KnowsWhatStays) {
   EXPECT_FALSE(allocations[0].stays);
   EXPECT_TRUE(allocations[1].stays);
   EXPECT_TRUE(recording.recording().recording.accesses.empty());
+  EXPECT_TRUE(recording.recording().recording.operations[0].gated);
+  EXPECT_EQ(recording.recording().recording.operations[0].end_ns, 40) << "told before the call was recorded";
   EXPECT_EQ(recording.bytes_out(), 50);
 }
 

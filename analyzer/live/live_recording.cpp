@@ -23,12 +23,30 @@ void LiveRecording::add_call(const Call& call, std::uint64_t identity, const cha
   operation.name = std::move(name);
   operation.call_ns = call.time_ns;
   operation.number = static_cast<std::int64_t>(call.operation);
+  if (const auto times = early_times_.extract(call.operation)) {
+    operation.start_ns = times.mapped().first;
+    operation.end_ns = times.mapped().second;
+  }
   operations_[call.operation] = static_cast<std::uint32_t>(recording_.recording.operations.size());
   recording_.recording.operations.push_back(std::move(operation));
   SessionRecording::Source source;
   source.kind = kind;
   source.identity = identity;
   recording_.sources.push_back(std::move(source));
+}
+
+/// The runtime's own activity records carry the operation's number as their correlation.
+template <typename Activity>
+void LiveRecording::add_times(const Activity& activity) {
+  if (!device_ || activity.device != *device_) return;
+  const auto found = operations_.find(activity.correlation_id);
+  if (found == operations_.end()) {
+    early_times_[activity.correlation_id] = {activity.time_ns, activity.end_ns};
+    return;
+  }
+  RecordedOperation& operation = recording_.recording.operations[found->second];
+  operation.start_ns = activity.time_ns;
+  operation.end_ns = activity.end_ns;
 }
 
 void LiveRecording::add_accesses(std::uint64_t number, const trace::SpoolRecordView& record) {
@@ -80,6 +98,15 @@ void LiveRecording::add(const trace::SpoolRecordView& record) {
       recording_.recording.allocations[found->second].free_ns = free->time_ns;
   } else if (const auto accesses = record.as<trace::AccessRecord>()) {
     add_accesses(accesses->operation, record);
+  } else if (const auto kernel = record.as<trace::KernelActivityRecord>()) {
+    add_times(*kernel);
+  } else if (const auto copied = record.as<trace::MemcpyActivityRecord>()) {
+    add_times(*copied);
+  } else if (const auto cleared = record.as<trace::MemsetActivityRecord>()) {
+    add_times(*cleared);
+  } else if (const auto gate = record.as<trace::GateRecord>()) {
+    if (const auto found = operations_.find(gate->operation); found != operations_.end())
+      recording_.recording.operations[found->second].gated = true;
   } else if (const auto moved = record.as<trace::TransferRecord>()) {
     (moved->kind == trace::TransferKind::kPark ? bytes_out_ : bytes_in_) += moved->bytes;
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace tferry::analyzer {
 
@@ -31,11 +32,15 @@ class LiveRecording {
   template <typename Call>
   void add_call(const Call& call, std::uint64_t identity, const char* kind, std::string name);
   void add_accesses(std::uint64_t operation, const trace::SpoolRecordView& record);
+  template <typename Activity>
+  void add_times(const Activity& activity);
 
   SessionRecording recording_;
   std::optional<int> device_;
   std::unordered_map<trace::StringId, std::string> strings_;
-  std::unordered_map<std::uint64_t, std::uint32_t> operations_;   ///< index by number
+  std::unordered_map<std::uint64_t, std::uint32_t> operations_;  ///< index by number
+  /// Start and end by number, of operations that ended before their calls were recorded.
+  std::unordered_map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> early_times_;
   std::unordered_map<std::uint64_t, std::uint32_t> allocations_;  ///< index by number
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
 };

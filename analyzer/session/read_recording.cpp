@@ -80,6 +80,7 @@ class RankReader {
     add_graphs();
     result.hooked = !by_number_.empty();
     finish(result);
+    read_gates(result);
     read_memory(result);
     return result;
   }
@@ -155,6 +156,13 @@ class RankReader {
       }
       result.recording.operations.push_back(std::move(entry.operation));
       result.sources.push_back(std::move(entry.source));
+    }
+  }
+
+  void read_gates(SessionRecording& result) {
+    for (const auto& row : session_.rows<trace::GateRow>("WHERE process_id = ?", process_)) {
+      const auto operation = index_.find(row.operation);
+      if (operation != index_.end()) result.recording.operations[operation->second].gated = true;
     }
   }
 

@@ -17,6 +17,7 @@ struct RecordedOperation {
   std::optional<std::int64_t> start_ns;  ///< on the GPU; absent: not known when it ran
   std::optional<std::int64_t> end_ns;
   std::int64_t number = 0;  ///< among the operations of its process, as the session counts them
+  bool gated = false;       ///< the runtime made it wait for memory: idle time before it is not the program's
 };
 
 struct RecordedAllocation {

@@ -67,13 +67,14 @@ class Reader {
         const std::int64_t from =
             busy_until ? std::max(*operation.start_ns, *busy_until) : *operation.start_ns;
         durations[k] = std::min(durations[k], std::max<std::int64_t>(0, *operation.end_ns - from));
-        idle[k] = std::min(idle[k], busy_until ? from - *busy_until : 0);
+        if (!operation.gated) idle[k] = std::min(idle[k], busy_until ? from - *busy_until : 0);
         busy_until = busy_until ? std::max(*busy_until, *operation.end_ns) : *operation.end_ns;
       }
     }
     for (std::size_t k = 0; k < length(); ++k) {
       const RecordedOperation& model = recording_.operations[spans_[result_.regular.front()].begin + k];
-      Operation operation{model.name, durations[k], idle[k], {}};
+      const bool known = idle[k] != std::numeric_limits<std::int64_t>::max();
+      Operation operation{model.name, durations[k], known ? idle[k] : 0, {}};
       if (durations[k] == std::numeric_limits<std::int64_t>::max()) {
         operation.duration_ns = operation.gap_ns = 0;
         ++result_.untimed_operations;

@@ -55,7 +55,8 @@ struct RecordedIteration {
 /// find_iterations made of the recording's signatures.
 ///
 /// - The typical iteration is the most common sequence of signatures; the others are left out. A duration
-///   is the smallest one at its position, less what overlaps operations before it; so is the idle time.
+///   is the smallest one at its position, less what overlaps operations before it; so is the idle time, which
+///   counts only where the runtime did not make the operation wait.
 /// - An allocation made in an iteration is the k-th of exactly that many bytes there, and that is what it is
 ///   matched by: an extra allocation of another size shifts nothing. Allocations older than the regular
 ///   iterations, and those made during them and never freed, are persistent. What outlives its successor's

@@ -250,6 +250,21 @@ TEST(Boundary, StaysWhereNothingIsGained) {
   EXPECT_EQ(move_boundary(job.recording, found, typical_iteration(job.recording, found)).spans, found.spans);
 }
 
+// A job can be recorded while it swaps: waits for its memory are not the program's own idle times.
+TEST(Tensors, WaitsForMemoryAreNoIdleTimes) {
+  Job job = training(5);
+  EXPECT_EQ(job.analyse().workload.operations[2].gap_ns, 300);
+  for (std::size_t i = 0; i < job.recording.operations.size(); ++i) {
+    RecordedOperation& operation = job.recording.operations[i];
+    if (operation.signature != 3) continue;
+    operation.gated = true;
+    operation.start_ns = *operation.start_ns + 50;
+  }
+  EXPECT_EQ(job.analyse().workload.operations[2].gap_ns, 0);
+  job.recording.operations[3 + 5].gated = false;  // one iteration tells
+  EXPECT_EQ(job.analyse().workload.operations[2].gap_ns, 350);
+}
+
 TEST(CountMemory, FollowsTheRunsRules) {
   constexpr std::int64_t kMiB = 1 << 20;
   Recording recording;

@@ -120,7 +120,8 @@ TEST_F(PlannedRunTest, WithoutAPlanOneIsMadeWhileTheJobRuns) {
     EXPECT_EQ(answer(run), answer(sh(job + iterations)));
     EXPECT_GT(device["plan_forced_bytes"], 0);
     EXPECT_EQ(device["plan_mappings"], 0);
-    EXPECT_EQ(device["plan_predicted_ns"], 0) << "the operations' times were assumed";
+    EXPECT_GE(device["plan_predicted_ns"], device["plan_bound_ns"]);
+    EXPECT_GT(device["plan_bound_ns"], 0) << "the runtime took the operations' times";
     return;
   }
   FAIL() << "no plan was followed in 4000 iterations";

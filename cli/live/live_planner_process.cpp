@@ -58,6 +58,7 @@ LivePlannerProcess::LivePlannerProcess(const std::filesystem::path& run_director
     console.warning("no plan is made: no process can be made: " + std::generic_category().message(errno));
   } else {
     environment.set(names::kRecord, "1");
+    environment.set(names::kTimes, "1");
     environment.set(names::kSpoolLimit, std::to_string(kSpoolLimit));
   }
   if (!piped) return;
