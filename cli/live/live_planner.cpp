@@ -43,8 +43,12 @@ std::optional<DeviceSnapshot> device_of(const fs::path& directory, int pid, int 
   return std::nullopt;
 }
 
-bool followed(const DeviceSnapshot& device) {
-  return device.plan_state == static_cast<std::int64_t>(trace::PlanState::kFollowing);
+/// Whether the runtime is done with the plan that it has: it cannot be followed, or the job does something
+/// else.
+bool left(const DeviceSnapshot& device) {
+  const auto state = static_cast<trace::PlanState>(device.plan_state.value_or(0));
+  return state == trace::PlanState::kForeign || state == trace::PlanState::kRefused ||
+         state == trace::PlanState::kAstray;
 }
 
 }  // namespace
@@ -87,7 +91,7 @@ bool LivePlanner::due(int pid, const Job& job) const {
   const double more = job.plans == 0 ? kMoreToLookAgain : kMoreToPlanAgain;
   if (operations < kFewestOperations || operations < more * static_cast<double>(job.looked_at)) return false;
   const auto device = device_of(directory_, pid, job.recording.device().value_or(-1));
-  return device && device->bytes_out.value_or(0) > 0 && !followed(*device);
+  return device && device->bytes_out.value_or(0) > 0 && (job.plans == 0 || left(*device));
 }
 
 void LivePlanner::plan(int pid, Job& job) {

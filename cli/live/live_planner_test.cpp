@@ -116,10 +116,13 @@ TEST_F(LivePlannerTest, AJobThatFollowsItsPlanKeepsItAndOneThatLeftItGetsAnother
   planner_.look();
   ASSERT_TRUE(planned());
   fs::remove(directory_.path() / "plan.42");
-  status(kMiB, trace::PlanState::kFollowing);
   iterations(6);
-  planner_.look();
-  EXPECT_FALSE(planned());
+  for (const auto state :
+       {trace::PlanState::kLooking, trace::PlanState::kObserving, trace::PlanState::kFollowing}) {
+    status(kMiB, state);
+    planner_.look();
+    EXPECT_FALSE(planned()) << static_cast<int>(state);
+  }
   status(kMiB, trace::PlanState::kAstray);
   planner_.look();
   EXPECT_TRUE(planned());
