@@ -8,6 +8,7 @@
 #include "runtime/config.hpp"
 #include "runtime/device_plan.hpp"
 #include "runtime/host_pool.hpp"
+#include "runtime/iteration_timer.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/pointer_scan.hpp"
@@ -137,6 +138,7 @@ class DeviceMemory {
   void trim_mappings();
   void set_reason(Block& block, trace::ResidentReason reason);
   void account(std::int64_t bytes);
+  bool wait_for_reuse(const Moments& after);
 
   // residency
   bool bring_in(Operation& operation, Block& block);
@@ -167,10 +169,11 @@ class DeviceMemory {
   bool send_away(Block& block, const trace::FlatPlan::Step& step);
   void restore(std::uint32_t position);
   void restore(std::uint32_t position, bool leaving);
-  void plan_boundary();
+  void plan_boundary(CUstream stream);
   void complain_about_plan();
   void note_plan_state();
   void account_iteration();
+  void time_iteration(CUstream stream, bool followed);
   void begin_iteration();
   Block* planned_place(std::size_t bytes);
   Block* unplanned_place(std::size_t pieces);
@@ -254,6 +257,7 @@ class DeviceMemory {
   std::unique_ptr<DevicePlan> plan_;        ///< looked for, observed or adopted
   std::unique_ptr<DevicePlan> later_plan_;  ///< observed while plan_ is adopted, to replace it
   std::uint64_t plan_serial_ = 0;
+  IterationTimer iteration_timer_;
   std::uint64_t operations_since_look_ = 0;
   std::vector<NamedAllocation> named_;   // scratch
   std::vector<std::uint32_t> arriving_;  // scratch

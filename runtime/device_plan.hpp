@@ -41,7 +41,6 @@ struct DevicePlan {
   bool complained = false;  ///< that it is another program's
   // at the last boundary
   std::uint64_t followed = 0;  ///< iterations, of the follower's count
-  std::int64_t boundary_ns = 0;
   std::int64_t boundary_mappings = 0;
   std::int64_t boundary_out = 0;
   std::int64_t boundary_in = 0;

@@ -76,6 +76,7 @@ void DeviceMemory::adopt_plan() {
   counters_.plan_in_memory_ns = plan.plan().in_memory_ns;
   counters_.plan_forced_bytes = plan.plan().forced_bytes;
   plan.followed = plan.follower.counts().followed;
+  iteration_timer_.restart();
   begin_iteration();
   status_.say(2, "GPU %d: following %s", ordinal_, plan.name());
 }

@@ -194,16 +194,17 @@ void DeviceMemory::plan_end(Operation& operation, bool submitted) {
     }
   }
   if (submitted && reclaim_ && !following()) reclaim_again(operation);
-  if (boundary) plan_boundary();
+  if (boundary) plan_boundary(streams_.handle(operation.stream));
   complain_about_plan();
   note_plan_state();
 }
 
 /// An iteration ended: the only time at which plans change, and pieces are put back.
-void DeviceMemory::plan_boundary() {
+void DeviceMemory::plan_boundary(CUstream stream) {
   // Events cannot be recorded in what captures, and what it names is about to be held.
   if (g_capturing.load(std::memory_order_relaxed) > 0) return;
-  if (plan_ != nullptr && plan_->follower.adopted()) {
+  if (planned()) {
+    time_iteration(stream, plan_->follower.counts().followed != plan_->followed);
     account_iteration();
     put_back();
     look_for_hidden_pointers();
@@ -272,18 +273,24 @@ void DeviceMemory::account_iteration() {
   const std::uint64_t followed = plan_->follower.counts().followed;
   if (followed == plan_->followed) return;
   plan_->followed = followed;
-  const std::int64_t duration = StatusPage::now_ns() - plan_->boundary_ns;
-  counters_.plan_last_ns = duration;
-  count(counters_.plan_measured_ns, duration);
   count(counters_.plan_bytes_out, counters_.bytes_out - plan_->boundary_out);
   count(counters_.plan_bytes_in, counters_.bytes_in - plan_->boundary_in);
+}
+
+/// Times what has passed of the iterations that ended before.
+void DeviceMemory::time_iteration(CUstream stream, bool followed) {
+  iteration_timer_.iteration_ended(stream, followed);
+  while (const auto ns = iteration_timer_.next_ns()) {
+    counters_.plan_last_ns = *ns;
+    count(counters_.plan_measured_ns, *ns);
+    count(counters_.plan_iterations_timed);
+  }
 }
 
 void DeviceMemory::begin_iteration() {
   plan_->boundary_mappings = store_->mappings();
   plan_->boundary_out = counters_.bytes_out;
   plan_->boundary_in = counters_.bytes_in;
-  plan_->boundary_ns = StatusPage::now_ns();
 }
 
 /// The block that the plan has for the next allocation of so many bytes; null where it has none, or none that

@@ -45,7 +45,7 @@ trace::RunRow run_row(const trace::PlanRow& plan, const DeviceSnapshot& counters
   row.peak_bytes = counters.resident_peak;
   row.iterations = counters.plan_iterations;
   row.iterations_followed = counters.plan_iterations_followed;
-  row.iteration_ns = per_iteration(counters.plan_measured_ns, counters.plan_iterations_followed);
+  row.iteration_ns = per_iteration(counters.plan_measured_ns, counters.plan_iterations_timed);
   row.predicted_ns = plan.predicted_ns;
   row.bound_ns = plan.bound_ns;
   row.in_memory_ns = plan.in_memory_ns;

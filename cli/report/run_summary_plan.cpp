@@ -72,7 +72,7 @@ std::string bytes_line(const DeviceSnapshot& device) {
 }
 
 std::string times_line(const DeviceSnapshot& device) {
-  const Figure measured = each(device.plan_measured_ns, device.plan_iterations_followed);
+  const Figure measured = each(device.plan_measured_ns, device.plan_iterations_timed);
   std::string line = "measured " + milliseconds(measured);
   if (measured && device.plan_bound_ns.value_or(0) > *measured)
     line += " (below the bound: an error of the model)";

@@ -77,6 +77,7 @@ constexpr std::array kCounters = {
     TFERRY_COUNTER(plan_set_up_mappings),
     TFERRY_COUNTER(plan_bytes_out),
     TFERRY_COUNTER(plan_bytes_in),
+    TFERRY_COUNTER(plan_iterations_timed),
     TFERRY_COUNTER(plan_last_ns),
     TFERRY_COUNTER(plan_measured_ns),
     TFERRY_COUNTER(plan_predicted_ns),

@@ -100,6 +100,8 @@ TEST_F(PlannedLayers, GivesTheSameAnswerAndMapsNothingInAPlannedIteration) {
       device.plan_iterations_followed * static_cast<std::int64_t>(plan.leaves.size() + plan.returns.size()),
       device.plan_actions_due);
   EXPECT_LE(device.resident_peak, device.budget);
+  EXPECT_LT(0, device.plan_iterations_timed);
+  EXPECT_LT(device.plan_iterations_timed, device.plan_iterations_followed);
   EXPECT_LT(0, device.plan_measured_ns);
 }
 
