@@ -149,6 +149,7 @@ class DeviceMemory {
   bool submit_fetch(Block& block, std::span<const std::uint32_t> pieces);
   void look_for_hidden_pointers();
   void keep_room_ahead(Operation& operation);
+  void park_idle(std::size_t chunks);
   void reclaim_again(const Operation& operation);
   bool settle_in(Block& block, std::uint32_t piece, ChunkId chunk);
   bool remap(Block& block, std::uint32_t piece, ChunkId chunk);

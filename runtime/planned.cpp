@@ -336,18 +336,18 @@ void DeviceMemory::count_set_up(std::int64_t before) {
   count(counters_.plan_set_up_mappings, made);
 }
 
-/// Under a plan, what it does not know lives beside its chunks as long as there is room, and takes from them
-/// only when there is none.
+/// Under a plan, what it does not know lives beside its chunks as long as there is room, also such as others
+/// of its kind have not used for long, and takes from them only when there is none.
 Block* DeviceMemory::unplanned_place(std::size_t pieces) {
-  Block* block = clean_block(pieces, true);
-  if (block == nullptr && pool_->unplanned_free_count() < pieces && pool_->existing() < pool_->limit()) {
+  if (Block* block = clean_block(pieces, true)) return block;
+  if (pool_->unplanned_free_count() < pieces && pool_->existing() < pool_->limit()) {
     grow_by(std::min(pieces - pool_->unplanned_free_count(), pool_->limit() - pool_->existing()));
   }
-  if (block == nullptr && pool_->unplanned_free_count() >= pieces) block = make_block(pieces);
-  if (block != nullptr) return block;
+  if (pool_->unplanned_free_count() < pieces) park_idle(pieces);
+  if (pool_->unplanned_free_count() >= pieces) return make_block(pieces);
   std::int64_t parked = 0;
   if (!make_room(pieces, parked)) return nullptr;
-  block = make_block(pieces);
+  Block* block = make_block(pieces);
   if (block != nullptr) count(counters_.plan_surprises);
   return block;
 }

@@ -187,6 +187,16 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
   return pool_->free_count() >= chunks;
 }
 
+/// Parks what no plan knows and nobody used for long, until so many chunks beside a plan's are free.
+void DeviceMemory::park_idle(std::size_t chunks) {
+  for (Block* block = order_.oldest(); block != nullptr && pool_->unplanned_free_count() < chunks &&
+                                       block->last_use + kRecentOperations < tick_;) {
+    Block* next = block->newer;
+    if (!block->planned) send_away(*block, {0, 0, 0, block->piece_count()});
+    block = next;
+  }
+}
+
 /// Early page-out: once the job swaps, what is oldest leaves before its room is asked for, so that a fetch or
 /// an allocation finds free chunks. Nothing used recently leaves this way.
 void DeviceMemory::keep_room_ahead(Operation& operation) {
