@@ -136,7 +136,8 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                            return std::all_of(after.begin(), after.end(), [&](Moment m) {
                              return (single && !streams_.retired(m.stream)) || streams_.done(m);
                            });
-                         }},
+                         },
+                         [this](const Moments& after) { return wait_for_reuse(after); }},
       chunk);
   if (config_.policy == Policy::kLms) reclaim_ = std::make_unique<ReclaimMemory>();
   if (plan != nullptr) take_plan(plan);
@@ -151,6 +152,18 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   counters_.card_total = static_cast<std::int64_t>(card_total);
   counters_.card_free = static_cast<std::int64_t>(card_free);
   counters_.chunk_size = static_cast<std::int64_t>(chunk);
+  return true;
+}
+
+/// Nobody waits in a capture: what it waits for might be what is being captured.
+bool DeviceMemory::wait_for_reuse(const Moments& after) {
+  if (g_capturing.load(std::memory_order_relaxed) > 0) return false;
+  const std::int64_t begin = StatusPage::now_ns();
+  for (const Moment& moment : after) {
+    if (!streams_.done(moment)) streams_.wait_on_host(moment);
+  }
+  count(counters_.host_waits);
+  count(counters_.host_wait_ns, StatusPage::now_ns() - begin);
   return true;
 }
 

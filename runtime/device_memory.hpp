@@ -138,6 +138,7 @@ class DeviceMemory {
   void trim_mappings();
   void set_reason(Block& block, trace::ResidentReason reason);
   void account(std::int64_t bytes);
+  bool wait_for_reuse(const Moments& after);
 
   // residency
   bool bring_in(Operation& operation, Block& block);

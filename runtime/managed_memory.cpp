@@ -1,5 +1,7 @@
 #include "runtime/managed_memory.hpp"
 
+#include "runtime/capture_guard.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -74,6 +76,13 @@ bool ManagedMemory::open(std::string& error) {
               return (streams_.program_streams() <= 1 && !streams_.retired(moment.stream)) ||
                      streams_.done(moment);
             });
+          },
+          [this](const Moments& after) {
+            if (g_capturing.load(std::memory_order_relaxed) > 0) return false;
+            for (const Moment& moment : after) {
+              if (!streams_.done(moment)) streams_.wait_on_host(moment);
+            }
+            return true;
           }},
       kSlab);
   counters_.budget = static_cast<std::int64_t>(budget_ != 0 ? budget_ : size);

@@ -24,7 +24,11 @@ std::optional<SmallArena::Allocation> SmallArena::allocate(std::size_t bytes, st
   const std::size_t size = class_size(bytes);
   CUdeviceptr address = 0;
   auto& free = free_[size];
-  if (!free.empty() && source_.reusable(free.front().after)) {
+  // What was freed and is still in use may fill one slab for each class; then the program waits, as it would
+  // have waited in the driver's own cuMemFree. Without that bound a program that runs far ahead of the GPU
+  // would take slab after slab.
+  const bool many = free.size() * size >= slab_size_;
+  if (!free.empty() && (source_.reusable(free.front().after) || (many && source_.wait(free.front().after)))) {
     address = free.front().address;
     free.pop_front();
   } else {

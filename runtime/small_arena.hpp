@@ -34,6 +34,7 @@ class SmallArena {
   struct Source {
     std::function<CUdeviceptr(std::size_t bytes)> more;  ///< `bytes` of resident device memory, or 0
     std::function<bool(const Moments&)> reusable;  ///< may contents freed at these moments be overwritten now
+    std::function<bool(const Moments&)> wait;      ///< until they may; false: that cannot be waited for
   };
 
   SmallArena(Source source, std::size_t slab_size) : source_(std::move(source)), slab_size_(slab_size) {}

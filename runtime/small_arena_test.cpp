@@ -19,6 +19,8 @@ struct World {
   std::map<StreamIndex, Sequence> ended;
   CUdeviceptr next_slab = kFirstSlab;
   bool out_of_memory = false;
+  bool capturing = false;
+  int waits = 0;
 
   SmallArena::Source source() {
     return {[this](std::size_t bytes) {
@@ -27,7 +29,14 @@ struct World {
               next_slab += 2 * bytes;
               return slab;
             },
-            [this](const Moments& after) { return passed(after); }};
+            [this](const Moments& after) { return passed(after); },
+            [this](const Moments& after) {
+              if (capturing) return false;
+              for (const Moment& moment : after)
+                ended[moment.stream] = std::max(ended[moment.stream], moment.sequence);
+              ++waits;
+              return true;
+            }};
   }
   bool passed(const Moments& after) {
     return std::all_of(after.begin(), after.end(), [&](Moment m) { return ended[m.stream] >= m.sequence; });
@@ -47,6 +56,22 @@ TEST(SmallArena, SizesAreRoundedToClasses) {
   EXPECT_EQ(1024U, SmallArena::class_size(513));
   EXPECT_EQ(8192U, SmallArena::class_size(8192));
   EXPECT_EQ(9216U, SmallArena::class_size(8193));
+}
+
+// As the driver's own cuMemFree would have waited: a program far ahead of the GPU must not take slab after
+// slab.
+TEST(SmallArena, WhatIsFreedAndStillInUseFillsOneSlabAtMostForEachSize) {
+  World world;
+  SmallArena arena(world.source(), kSlab);
+  for (Sequence i = 1; i <= 1000; ++i) {
+    const auto piece = arena.allocate(kSlab / 8, i, false);
+    ASSERT_TRUE(piece);
+    arena.free(piece->address, at(0, i));
+  }
+  EXPECT_LE(world.next_slab, kFirstSlab + 4 * kSlab) << "two slabs";
+  EXPECT_LT(900, world.waits);
+  world.capturing = true;
+  EXPECT_TRUE(arena.allocate(kSlab / 8, 1, false)) << "nobody waits in a capture";
 }
 
 TEST(SmallArena, FindsAllocationsByInteriorAddresses) {
