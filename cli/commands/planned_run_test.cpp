@@ -106,12 +106,13 @@ TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
   expect_refused("$T run -o x.tferry $S", "--output is about runs under a plan");
 }
 
-TEST_F(PlannedRunTest, WithoutAPlanOneIsMadeWhileTheJobRuns) {
+TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRunsWhereOneIsWanted) {
   const std::string job = "$S --buffers 24 --mib 2 --hidden 2 --iterations ";
   // How long planning takes beside a job is nobody's to say: a job that was over first runs longer.
   for (const std::string iterations : {"60", "600", "4000"}) {
     const Ended run =
-        sh("$T run --budget 32MiB --chunk 2MiB --movable 2MiB --json run.json --force " + job + iterations);
+        sh("$T run --live-plan --budget 32MiB --chunk 2MiB --movable 2MiB --json run.json --force " + job +
+           iterations);
     ASSERT_EQ(run.exit_code(), 0) << run.err;
     const auto device = device_of("run.json");
     if (device["plan_iterations_followed"] == 0) continue;
@@ -129,10 +130,10 @@ TEST_F(PlannedRunTest, WithoutAPlanOneIsMadeWhileTheJobRuns) {
 
 TEST_F(PlannedRunTest, NoPlanIsMadeWhereNoneIsWanted) {
   const std::string job = "$S --buffers 24 --mib 2 --iterations 60";
-  for (const std::string option : {"--no-plan", "--policy lms-early", "--budget unlimited"}) {
+  for (const std::string option : {"", "--live-plan --policy lms-early", "--live-plan --budget unlimited"}) {
     const Ended run =
         sh("$T run --json run.json --force " + option +
-           (option.starts_with("--b") ? " " : " --budget 32MiB ") + "--chunk 2MiB --movable 2MiB " + job);
+           (option.ends_with("unlimited") ? " " : " --budget 32MiB ") + "--chunk 2MiB --movable 2MiB " + job);
     EXPECT_EQ(run.exit_code(), 0) << run.err;
     EXPECT_EQ(device_of("run.json")["plan_state"], 0) << option;
     EXPECT_FALSE(run.told("TFERRY_RECORD")) << option;

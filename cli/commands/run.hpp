@@ -41,7 +41,7 @@ class RunCommand {
   std::vector<std::string> job_;
   JobOptions options_;
   std::string plan_, output_;
-  bool no_plan_ = false;
+  bool live_plan_ = false;
 };
 
 }  // namespace tferry::cli

@@ -105,6 +105,12 @@ void LivePlanner::plan(int pid, Job& job) {
     options.memory.movable = std::max(options.memory.chunk, static_cast<std::uint64_t>(*movable_));
   options.name = "made while the job ran";
   const analyzer::LivePlan made = analyzer::make_live_plan(job.recording, options);
+  if (made.plan && made.moves == 0) {
+    // What repeated itself was no iteration of the job's work, such as the layers of a model that is being
+    // made.
+    console_.detail(fmt::format("process {}: no plan yet: what repeats itself moves nothing", pid));
+    return;
+  }
   if (!made.plan) {
     console_.detail(fmt::format("process {}: no plan yet: {}", pid, made.reason));
     return;
