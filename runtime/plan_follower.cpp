@@ -49,11 +49,7 @@ bool PlanFollower::end(const Place& place, bool submitted) {
 void PlanFollower::iteration_ended() {
   const std::uint64_t size = index_->size();
   const bool whole = iteration_matched_ >= size - size / 10;
-  // An argument can hold an address that means nothing any more: a tensor that only such words named when the
-  // plan was made is never named again. After some iterations a few may stay unknown; nothing of theirs
-  // moves.
-  const bool few = bindings_.unknown() * kUnknownShare <= bindings_.persistent();
-  ready_ = whole && (bindings_.unknown() == 0 || (few && observed_ >= kAcceptAfter));
+  ready_ = whole && bindings_.unknown() == 0;
   if (adopted_) {
     ++counts_.iterations;
     if (iteration_matched_ == size && iteration_operations_ == size) ++counts_.followed;

@@ -65,8 +65,6 @@ class Program {
     }
     return ended;
   }
-  /// The program does not have this tensor.
-  void forget(int tensor) { addresses_[static_cast<std::size_t>(tensor)] = 0; }
   /// An operation that the story does not tell.
   void stray(std::uint64_t signature = 77) { follower.end(follower.begin(signature, {}), true); }
   std::uint64_t extra_allocation(std::int64_t bytes) {
@@ -221,26 +219,6 @@ TEST(PlanFollower, MemoryThatDoesNotFitIsNoticed) {
     EXPECT_FALSE(follower.ready());
   }
   EXPECT_TRUE(follower.mismatched());
-}
-
-TEST(PlanFollower, AFewTensorsThatNobodyNamesAnyMoreAreLeftOut) {
-  PlanStory story(kChunk);
-  for (int i = 0; i < 30; ++i) {
-    const int weight = story.persistent(kSize);
-    story.operation(static_cast<std::uint64_t>(10 + i), {weight});
-  }
-  const int ghost = story.persistent(3 * kSize);
-  story.operation(4, {ghost});
-  Program program(story);
-  program.forget(ghost);
-  for (int iteration = 0; iteration < 3; ++iteration) {
-    program.run();
-    EXPECT_FALSE(program.follower.ready()) << iteration;
-  }
-  program.run();
-  EXPECT_TRUE(program.follower.ready());
-  EXPECT_EQ(1U, program.follower.bindings().unknown());
-  EXPECT_FALSE(program.follower.mismatched());
 }
 
 TEST(PlanFollower, IsLostWhenTheProgramGoesOnWithSomethingElse) {
