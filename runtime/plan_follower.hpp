@@ -67,8 +67,7 @@ class PlanFollower {
  private:
   static constexpr std::uint64_t kExcursion = 16;  ///< operations off the plan in which ordinals still count
   static constexpr std::uint64_t kGuessAfter = 2;  ///< iterations observed
-  20;                                            ///< at most one in so many persistent tensors stays unknown
-  static constexpr std::uint64_t kPatience = 8;  ///< iterations observed
+  static constexpr std::uint64_t kPatience = 8;    ///< iterations observed
 
   bool counting() const { return position_.in_plan() || (ever_ && position_.astray() <= kExcursion); }
   void iteration_ended();
