@@ -16,7 +16,8 @@ void run_scan(Report& report);
 void run_pdl_alias(Report& report);
 /// Remapping while evictions run: pause and loss of rate, with and without draining the copy engine first.
 void run_remap_under_load(Report& report);
-/// Evictions that hand the engine on after each piece: small copies and mapping calls beside them, and the rate.
+/// Evictions that hand the engine on after each piece: small copies and mapping calls beside them, and the
+/// rate.
 void run_interleave(Report& report);
 
 }  // namespace tferry::experiments
