@@ -250,6 +250,42 @@ TEST_F(IngestTest, LabelsTheRuntimesOwnCopies) {
   EXPECT_EQ(query(session, "SELECT owner FROM stream WHERE cupti_stream_id = 20"), "2");
 }
 
+TEST_F(IngestTest, TellsTheRuntimesCopiesOfOneLaunchApart) {
+  constexpr std::uint64_t kOwnHandle = 0x6000;
+  runtime([](SpoolWriter& spool) {
+    spool.append(AllocationRecord{.time_ns = 10, .allocation = 1, .bytes = 3 * 4096, .device = 0});
+    for (int i = 0; i < 3; ++i) {
+      spool.append(TransferRecord{.time_ns = 1'000'000 + i,
+                                  .allocation = 1,
+                                  .operation = 3,
+                                  .offset = 4096 * i,
+                                  .bytes = 4096,
+                                  .stream = kOwnHandle,
+                                  .sequence = static_cast<std::uint64_t>(i),
+                                  .device = 0,
+                                  .kind = TransferKind::kFetch});
+    }
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    spool.append(
+        StreamRecord{.time_ns = 1, .handle = kOwnHandle, .context_id = 1, .stream_id = 20, .device = 0});
+    for (int i = 0; i < 3; ++i) {
+      spool.append(MemcpyActivityRecord{.time_ns = 1'010'000 + 10'000 * i,
+                                        .end_ns = 1'019'000 + 10'000 * i,
+                                        .bytes = 4096,
+                                        .correlation_id = 5,  // of the launch that needed them
+                                        .context_id = 1,
+                                        .stream_id = 20,
+                                        .device = 0,
+                                        .kind = CopyKind::kHostToDevice});
+    }
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT count(memcpy_id), count(DISTINCT memcpy_id) FROM swap"), "3|3");
+  EXPECT_EQ(query(session, "SELECT count(*) FROM loss"), "0");
+}
+
 // pytorch#112507, kineto#1165: CUDA graphs crashed profilers or got the wrong correlation.
 TEST_F(IngestTest, TiesKernelsOfAGraphToItsLaunch) {
   runtime([](SpoolWriter& spool) {

@@ -212,8 +212,8 @@ std::vector<Unit> make_units(std::span<const JoinRecord> records, std::vector<st
   std::vector<Unit> units;
   for (const std::int64_t index : order) {
     const JoinRecord& record = records[static_cast<std::size_t>(index)];
-    const bool part =
-        !units.empty() && record.correlation_id != 0 && units.back().correlation_id == record.correlation_id;
+    const bool part = !units.empty() && !record.alone && record.correlation_id != 0 &&
+                      units.back().correlation_id == record.correlation_id;
     if (!part) {
       units.push_back({record.shape, record.correlation_id, record.graph_id, record.start_ns, {}});
       if (record.graph_id != 0) units.back().shape = {.kind = OperationKind::kGraph};

@@ -34,7 +34,10 @@ struct JoinRecord {
   std::uint32_t correlation_id =
       0;                       ///< order of the calls within the process; graph launches give all theirs one
   std::uint32_t graph_id = 0;  ///< not 0: launched by a graph
-  std::int64_t start_ns = 0;   ///< 0: unknown
+  /// One call is one record here, whatever the correlation id: calls that the runtime makes within one of the
+  /// program's all have that one's.
+  bool alone = false;
+  std::int64_t start_ns = 0;  ///< 0: unknown
   OperationShape shape;
 };
 

@@ -44,6 +44,18 @@ TEST(JoinTest, NthCallIsNthRecord) {
   EXPECT_EQ(result.counts.resynchronisations, 0);
 }
 
+// On an H200: the copies that the runtime submits within one cudaLaunchKernel have its correlation id.
+TEST(JoinTest, CallsMadeWithinAnotherShareItsCorrelationId) {
+  Stream stream(std::vector<OperationShape>(6, copy(16 << 20)));
+  for (JoinRecord& record : stream.records) {
+    record.alone = true;
+    record.correlation_id = record.correlation_id <= 3 ? 7 : 8;
+  }
+  const JoinResult result = stream.join();
+  EXPECT_EQ(result.record_of_call, (Indexes{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(result.counts.resynchronisations, 0);
+}
+
 TEST(JoinTest, ALostRecordCostsItsCallOnly) {
   Stream stream({kernel(1), kernel(2), kernel(3), kernel(4), kernel(5)});
   stream.records.erase(stream.records.begin() + 2);

@@ -101,8 +101,9 @@ template <typename Activity>
 void OperationJoin::add_record(const Activity& activity, const OperationShape& shape) {
   const ActivityStream stream{activity.context_id, activity.stream_id};
   device_of_stream_.try_emplace(stream, activity.device);
+  const bool alone = streams_.owner(stream) == StreamOwner::kRuntime;
   join_records_.push_back(
-      {number(stream), activity.correlation_id, activity.graph_id, activity.time_ns, shape});
+      {number(stream), activity.correlation_id, activity.graph_id, alone, activity.time_ns, shape});
 }
 
 void OperationJoin::collect_records() {
