@@ -82,6 +82,12 @@ bool parse_budgets(const char* text, std::vector<BudgetRule>& rules) {
   return true;
 }
 
+std::size_t BudgetRule::fixed(std::size_t card_total) const {
+  if (source == trace::BudgetSource::kBytes) return static_cast<std::size_t>(value);
+  if (source != trace::BudgetSource::kPercent) return 0;
+  return static_cast<std::size_t>(std::floor(static_cast<double>(card_total) * value / 100));
+}
+
 bool parse_policy(const char* text, Policy& policy) {
   constexpr std::pair<std::string_view, Policy> kNames[] = {{"lms-early", Policy::kLmsEarly},
                                                             {"on-demand", Policy::kOnDemand},

@@ -14,6 +14,9 @@ struct BudgetRule {
   int device = -1;
   trace::BudgetSource source = trace::BudgetSource::kAuto;
   double value = 0;  ///< bytes, or per cent of the card
+
+  /// Bytes, where the rule alone says them; 0 for the others.
+  std::size_t fixed(std::size_t card_total) const;
 };
 
 /// What leaves GPU memory when, without a plan.

@@ -4,7 +4,6 @@
 #include "trace/chunk_size.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tferry::runtime {
 namespace {
@@ -16,8 +15,6 @@ constexpr std::size_t kMappedPerHeld =
     6;  ///< address mappings kept per byte held, before old ones are given up
 constexpr Sequence kReuseInterval = 16;  ///< operations between events, where small memory is freed
 constexpr std::size_t kCandidates = 24;  ///< free blocks of a size that are looked at
-
-double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
 }  // namespace
 
@@ -62,10 +59,8 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
       budget = card_free - std::min(card_free, reserve);
       break;
     case trace::BudgetSource::kBytes:
-      budget = static_cast<std::size_t>(rule.value);
-      break;
     case trace::BudgetSource::kPercent:
-      budget = static_cast<std::size_t>(std::floor(static_cast<double>(card_total) * rule.value / 100));
+      budget = rule.fixed(card_total);
       break;
     case trace::BudgetSource::kUnlimited:
       budget = card_total;
@@ -121,22 +116,12 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                            if (block == nullptr) return CUdeviceptr{0};
                            activate(*block);
                            // Nobody waits for a small allocation, so its memory has to be idle.
-                           for (const Moment& moment : block->pending) {
-                             if (streams_.done(moment)) continue;
-                             count(counters_.host_waits);
-                             streams_.wait_on_host(moment);
-                           }
+                           count(counters_.host_waits, streams_.wait_on_host(block->pending));
                            block->arena = true;
                            set_reason(*block, ResidentReason::kSmall);
                            return block->address;
                          },
-                         [this](const Moments& after) {
-                           // One stream is in order with itself, but not with those that are gone.
-                           const bool single = streams_.program_streams() <= 1;
-                           return std::all_of(after.begin(), after.end(), [&](Moment m) {
-                             return (single && !streams_.retired(m.stream)) || streams_.done(m);
-                           });
-                         },
+                         [this](const Moments& after) { return streams_.reusable(after); },
                          [this](const Moments& after) { return wait_for_reuse(after); }},
       chunk);
   if (config_.policy == Policy::kLms) reclaim_ = std::make_unique<ReclaimMemory>();
@@ -159,10 +144,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
 bool DeviceMemory::wait_for_reuse(const Moments& after) {
   if (g_capturing.load(std::memory_order_relaxed) > 0) return false;
   const std::int64_t begin = StatusPage::now_ns();
-  for (const Moment& moment : after) {
-    if (!streams_.done(moment)) streams_.wait_on_host(moment);
-  }
-  count(counters_.host_waits);
+  count(counters_.host_waits, streams_.wait_on_host(after));
   count(counters_.host_wait_ns, StatusPage::now_ns() - begin);
   return true;
 }

@@ -3,7 +3,6 @@
 #include "runtime/capture_guard.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace tferry::runtime {
@@ -13,8 +12,6 @@ constexpr std::size_t kSlab = ManagedMemory::kPage;     ///< of small allocation
 constexpr std::size_t kReserve = std::size_t{1} << 30;  ///< of the card's free memory, left to others
 constexpr Sequence kReuseInterval = 16;  ///< operations between events, where small memory is freed
 constexpr std::uint64_t kRecent = 128;   ///< operations; what was used since does not leave ahead of need
-
-double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
 }  // namespace
 
@@ -45,10 +42,7 @@ bool ManagedMemory::open(std::string& error) {
   std::size_t card_total = 0;
   if (driver_.cuMemGetInfo_v2(&card_free, &card_total) != CUDA_SUCCESS) return false;
   const BudgetRule rule = config_.budget_for(ordinal_);
-  if (rule.source == trace::BudgetSource::kBytes) budget_ = static_cast<std::size_t>(rule.value);
-  if (rule.source == trace::BudgetSource::kPercent)
-    budget_ = static_cast<std::size_t>(std::floor(static_cast<double>(card_total) * rule.value / 100));
-  budget_ = budget_ / kPage * kPage;
+  budget_ = rule.fixed(card_total) / kPage * kPage;
   emulate_ = config_.policy == Policy::kNaiveManaged;
   std::size_t size = card_free - std::min(card_free, std::min(kReserve, card_free / 8));
   if (config_.allow_oversubscription) size += available_host_memory() / 20 * 17;
@@ -71,17 +65,10 @@ bool ManagedMemory::open(std::string& error) {
   arena_ = std::make_unique<SmallArena>(
       SmallArena::Source{
           [this](std::size_t bytes) { return take_for_good((bytes + kPage - 1) / kPage * kPage); },
-          [this](const Moments& after) {
-            return std::all_of(after.begin(), after.end(), [&](Moment moment) {
-              return (streams_.program_streams() <= 1 && !streams_.retired(moment.stream)) ||
-                     streams_.done(moment);
-            });
-          },
+          [this](const Moments& after) { return streams_.reusable(after); },
           [this](const Moments& after) {
             if (g_capturing.load(std::memory_order_relaxed) > 0) return false;
-            for (const Moment& moment : after) {
-              if (!streams_.done(moment)) streams_.wait_on_host(moment);
-            }
+            count(counters_.host_waits, streams_.wait_on_host(after));
             return true;
           }},
       kSlab);
@@ -106,11 +93,8 @@ CUdeviceptr ManagedMemory::take_for_good(std::size_t bytes) {
     pages_[page].resident = pages_[page].filled = true;
     const Reference before = std::exchange(pages_[page].holder, nullptr);
     if (before == nullptr) continue;
-    for (const Moments* moments : {&before->pending, &before->uses}) {
-      for (const Moment& moment : *moments) {
-        if (!streams_.done(moment)) streams_.wait_on_host(moment);
-      }
-    }
+    for (const Moments* moments : {&before->pending, &before->uses})
+      count(counters_.host_waits, streams_.wait_on_host(*moments));
   }
   return begin;
 }

@@ -9,8 +9,6 @@
 namespace tferry::runtime {
 namespace {
 
-double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
-
 constexpr std::uint64_t kLookInterval =
     256;  ///< operations between two looks for a plan while none is followed
 

@@ -148,13 +148,8 @@ bool DeviceMemory::remap(Block& block, std::uint32_t index, ChunkId chunk) {
 /// The old mapping may still be read: a mapping call would pull it away under a kernel.
 void DeviceMemory::wait_for_users(const Block& block) {
   const std::int64_t begin = StatusPage::now_ns();
-  for (const Moments* moments : {&block.uses, &block.pending}) {
-    for (const Moment& moment : *moments) {
-      if (streams_.done(moment)) continue;
-      streams_.wait_on_host(moment);
-      count(counters_.host_waits);
-    }
-  }
+  for (const Moments* moments : {&block.uses, &block.pending})
+    count(counters_.host_waits, streams_.wait_on_host(*moments));
   count(counters_.host_wait_ns, StatusPage::now_ns() - begin);
 }
 

@@ -377,11 +377,7 @@ bool Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
   if (block == nullptr) return true;
   DeviceMemory& memory = *devices_[static_cast<std::size_t>(block->device)];
   if (memory.keep_resident(*block, reason) != CUDA_SUCCESS) return false;
-  for (const Moment& moment : block->pending) {
-    if (streams_.done(moment)) continue;
-    count(status_.device(memory.ordinal()).host_waits);
-    streams_.wait_on_host(moment);
-  }
+  count(status_.device(memory.ordinal()).host_waits, streams_.wait_on_host(block->pending));
   return true;
 }
 

@@ -37,6 +37,9 @@ class StatusPage {
   int log_level_ = 1;
 };
 
+/// For messages.
+inline double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+
 /// A relaxed add and a relaxed maximum on a counter of the page.
 inline void count(std::atomic<std::int64_t>& counter, std::int64_t amount = 1) {
   counter.fetch_add(amount, std::memory_order_relaxed);

@@ -175,6 +175,22 @@ void StreamTable::wait_on_host(Moment moment) {
   trim(state);
 }
 
+std::int64_t StreamTable::wait_on_host(const Moments& moments) {
+  std::int64_t waits = 0;
+  for (const Moment& moment : moments) {
+    if (done(moment)) continue;
+    wait_on_host(moment);
+    ++waits;
+  }
+  return waits;
+}
+
+bool StreamTable::reusable(const Moments& moments) {
+  const bool single = program_streams_ <= 1;
+  return std::all_of(moments.begin(), moments.end(),
+                     [&](Moment moment) { return (single && !retired(moment.stream)) || done(moment); });
+}
+
 /// Waits for all that is queued on the stream, without an event.
 void StreamTable::drain(State& state) {
   const Sequence queued = state.queued;

@@ -52,6 +52,11 @@ class StreamTable {
   bool done(Moment moment);
   /// Blocks the calling thread until it has passed.
   void wait_on_host(Moment moment);
+  /// The same for all of them. Returns for how many there was something to wait.
+  std::int64_t wait_on_host(const Moments& moments);
+  /// Whether memory given back at these moments may be written to without any wait: what used it has ended,
+  /// or the program has one stream, which is in order with itself (but not with those that are gone).
+  bool reusable(const Moments& moments);
 
   /// Records an event at the tail when `interval` operations went by since the last one (see ALGORITHMS.md,
   /// rule 3).
