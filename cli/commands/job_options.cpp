@@ -28,6 +28,16 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--host-budget", host_budget, "Host memory for parked contents")->type_name("SIZE");
   command.add_option("--reserve", reserve, "What an automatic budget leaves free on the card")
       ->type_name("SIZE");
+  command.add_flag("--verify", verify, "Check every parked content when it returns (slow)");
+  command
+      .add_option("--allocator", allocator, "How PyTorch's tensors are seen: auto, uncached, async, native")
+      ->capture_default_str();
+  command.add_option("--chunk", chunk, "Size of one piece of device memory, a power of two")
+      ->type_name("SIZE");
+  command.add_option("--movable", movable, "Allocations from this size on can move")->type_name("SIZE");
+}
+
+void JobOptions::add_ways_to(CLI::App& command) {
   command
       .add_option("--memory", memory,
                   "explicit: our own copies behind fixed addresses; managed: CUDA managed memory, prefetched "
@@ -42,13 +52,6 @@ void JobOptions::add_to(CLI::App& command) {
       ->check(CLI::IsMember({"lms-early", "lms", "on-demand", "naive-um"}));
   command.add_flag("--allow-oversubscription", allow_oversubscription,
                    "Let --memory managed ask for more than the card has free (that can hang a GPU)");
-  command.add_flag("--verify", verify, "Check every parked content when it returns (slow)");
-  command
-      .add_option("--allocator", allocator, "How PyTorch's tensors are seen: auto, uncached, async, native")
-      ->capture_default_str();
-  command.add_option("--chunk", chunk, "Size of one piece of device memory, a power of two")
-      ->type_name("SIZE");
-  command.add_option("--movable", movable, "Allocations from this size on can move")->type_name("SIZE");
 }
 
 JobSettings JobOptions::settings(const CommonOptions& common) const {
@@ -63,6 +66,10 @@ JobSettings JobOptions::settings(const CommonOptions& common) const {
   settings.policy = policy;
   settings.allow_oversubscription = allow_oversubscription;
   settings.verify = verify;
+  if (verify && (memory == "managed" || policy == "naive-um")) {
+    throw Failure("--verify checks our own copies, and managed memory is moved by the driver",
+                  "leave one of them out");
+  }
   if (allow_oversubscription && memory != "managed")
     throw Failure("--allow-oversubscription is about managed memory",
                   "add --memory managed, or leave it out");

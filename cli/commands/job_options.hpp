@@ -26,6 +26,8 @@ struct JobOptions {
   bool verify = false;
 
   void add_to(CLI::App& command);
+  /// How memory is served and what leaves when: of runs only. Managed memory is not recorded.
+  void add_ways_to(CLI::App& command);
   /// Checked. Throws Failure.
   JobSettings settings(const CommonOptions& common) const;
 };

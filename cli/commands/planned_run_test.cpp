@@ -104,6 +104,8 @@ TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
   expect_refused(run + "--policy lms $S", "--plan says what leaves when, and --policy too");
   expect_refused(run + "--memory managed $S", "--memory managed leaves that to the driver");
   expect_refused("$T run -o x.tferry $S", "--output is about runs under a plan");
+  expect_refused("$T run --memory managed --verify $S", "--verify checks our own copies");
+  expect_refused("$T profile --memory managed $S", "--memory");
 }
 
 TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRunsWhereOneIsWanted) {

@@ -37,6 +37,7 @@ CLI::App* RunCommand::add_to(CLI::App& program) {
                    "(default: NAME.N.tferry here)")
       ->type_name("FILE");
   options_.add_to(*app_);
+  options_.add_ways_to(*app_);
   common_.add_to(*app_, "what happened");
   return app_;
 }
