@@ -88,6 +88,8 @@ TEST_F(PlannedAudit, FindsAWriteThatNobodyAnnounced) {
   std::uint64_t word = 77;
   void* parameters[] = {&low, &high, &word};
   EXPECT_OK(run_->launch(run_->kernels().store_unseen, 1, parameters));
+  // The address is mapped anew when its contents come back: the write has to land while they are away.
+  EXPECT_OK(api_.cuStreamSynchronize(stream_));
   finish(left + 2);
   EXPECT_LE(1, failures());
   EXPECT_NE(std::string::npos, message().find("written by an operation that did not name it")) << message();
