@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 namespace tferry::software_driver {
 namespace {
@@ -20,6 +21,26 @@ void read(const char* name, T& value, T smallest, T largest, std::string& error)
     return;
   }
   value = parsed;
+}
+
+/// "0+1,2+3": groups of device numbers, none in two groups.
+void read_shared_links(Config& config) {
+  const char* text = std::getenv("SWD_SHARED_LINKS");
+  if (!text || !*text) return;
+  const char* const end = text + std::strlen(text);
+  std::set<int> seen;
+  config.shared_links.emplace_back();
+  for (const char* at = text;;) {
+    int device = -1;
+    const auto [rest, error] = std::from_chars(at, end, device);
+    if (error != std::errc{} || device < 0 || device >= config.devices || !seen.insert(device).second) break;
+    config.shared_links.back().push_back(device);
+    if (rest == end) return;
+    if (*rest == ',') config.shared_links.emplace_back();
+    if (*rest != ',' && *rest != '+') break;
+    at = rest + 1;
+  }
+  config.error = std::string("SWD_SHARED_LINKS=") + text + " is no list of groups such as 0+1,2+3";
 }
 
 }  // namespace
@@ -40,6 +61,7 @@ Config config_from_environment() {
   read<int>("SWD_POISON", poison, 0, 1, error);
   config.poison = poison != 0;
   if (!std::has_single_bit(config.granularity)) error = "SWD_GRANULARITY is not a power of two";
+  read_shared_links(config);
   if (const char* fail = std::getenv("SWD_FAIL")) config.fail = fail;
   if (const char* report = std::getenv("SWD_REPORT")) config.report = report;
   return config;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tferry::software_driver {
 
@@ -16,6 +17,7 @@ struct Config {
   double d2h_gbps = 55;
   double d2d_gbps = 1500;
   double p2p_gbps = 400;
+  std::vector<std::vector<int>> shared_links;
   std::uint64_t jitter = 0;
   bool poison = false;
   std::string fail;

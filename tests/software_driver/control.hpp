@@ -17,6 +17,9 @@
 /// - `SWD_DEVICE_MEMORY`: bytes of each (268435456)
 /// - `SWD_GRANULARITY`: of cuMemCreate (2097152); a power of two, at least 65536
 /// - `SWD_H2D_GBPS`, `SWD_D2H_GBPS` (55), `SWD_D2D_GBPS` (1500), `SWD_P2P_GBPS` (400): virtual copy rates
+/// - `SWD_SHARED_LINKS=0+1,2+3`: devices whose copies from and to the host go one after the other, as over
+/// one link;
+///   their bytes are counted at the group's first device
 /// - `SWD_JITTER=SEED`: workers pause at random places, so that missing synchronisation shows as wrong bytes
 /// - `SWD_POISON=1`: memory is filled with 0xA5 when it is made
 /// - `SWD_FAIL=cuMemCreate:3:2,cuMemMap:5+:999`: call 3 fails with error 2; call 5 and all after it with 999

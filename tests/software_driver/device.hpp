@@ -38,6 +38,8 @@ class Device {
   DeviceHeap heap;
   Engine to_device;
   Engine to_host;
+  Engine* link_in = &to_device;  ///< of a copy to this device; of another device where a link is shared
+  Engine* link_out = &to_host;
   std::atomic<std::int64_t> inner_bytes{0};  ///< copied within the device, or from a peer
   std::atomic<std::int64_t> kernels{0};
   std::atomic<std::int64_t> kernel_time{0};

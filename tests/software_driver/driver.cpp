@@ -20,6 +20,13 @@ Driver::Driver(Config settings)
     device->current_pool = device->default_pool_handle;
     devices.push_back(std::move(device));
   }
+  for (const auto& group : config.shared_links) {
+    Device& first = device(group.front());
+    for (const int member : group) {
+      device(member).link_in = &first.to_device;
+      device(member).link_out = &first.to_host;
+    }
+  }
   set_poison(config.poison);
 }
 

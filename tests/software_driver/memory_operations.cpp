@@ -23,10 +23,10 @@ void choose_engine(Work& work, Device& device, const Place& to, const Place& fro
   const Config& config = driver().config;
   work.bytes = static_cast<std::int64_t>(bytes);
   if (to.device >= 0 && from.device < 0) {
-    work.engine = &driver().device(to.device).to_device;
+    work.engine = driver().device(to.device).link_in;
     work.duration = time_of(bytes, driver().h2d_gbps);
   } else if (to.device < 0 && from.device >= 0) {
-    work.engine = &driver().device(from.device).to_host;
+    work.engine = driver().device(from.device).link_out;
     work.duration = time_of(bytes, driver().d2h_gbps);
   } else if (to.device >= 0) {
     device.inner_bytes.fetch_add(work.bytes, std::memory_order_relaxed);
