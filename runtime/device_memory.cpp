@@ -463,6 +463,14 @@ Block* DeviceMemory::find_gated(CUdeviceptr address) const {
   return block != nullptr && block->live && !block->arena ? block : nullptr;
 }
 
+DeviceMemory::Named DeviceMemory::named(CUdeviceptr address, bool small_ones) const {
+  Block* block = store_->find(address);
+  if (block == nullptr || !block->live) return {};
+  if (!block->arena) return {block, block->requested != 0 ? block->buffer_id : 0, block->address};
+  const SmallArena::Allocation* small = small_ones ? arena_->find(address) : nullptr;
+  return small != nullptr ? Named{nullptr, small->buffer_id, small->address} : Named{};
+}
+
 std::optional<AllocationView> DeviceMemory::view(CUdeviceptr address) const {
   const Block* block = store_->find(address);
   if (block == nullptr || !block->live) return std::nullopt;

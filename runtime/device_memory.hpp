@@ -81,6 +81,13 @@ class DeviceMemory {
 
   /// The block that holds this address and is gated (arena blocks are not); null for others.
   Block* find_gated(CUdeviceptr address) const;
+  /// What an operation that has this address among its arguments names.
+  struct Named {
+    Block* gated = nullptr;       ///< null: nothing that moves
+    std::uint64_t buffer_id = 0;  ///< 0: nothing live, or a small allocation that was not asked for
+    CUdeviceptr address = 0;      ///< at which the allocation begins
+  };
+  Named named(CUdeviceptr address, bool small_ones) const;
   std::optional<AllocationView> view(CUdeviceptr address) const;
 
   /// Brings what the operation names onto the device and orders it behind what must come first. On failure

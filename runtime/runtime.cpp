@@ -160,21 +160,18 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* strea
   return memory->free(address, after) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void Runtime::note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind,
-                          std::int64_t bytes, trace::KnownBy known_by) {
-  const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
-  const auto view = memory ? memory->view(address) : std::nullopt;
-  if (!view) return;
+void Runtime::note_access(Operation& operation, const DeviceMemory::Named& named, CUdeviceptr address,
+                          trace::AccessKind kind, std::int64_t bytes, trace::KnownBy known_by) {
+  if (named.buffer_id == 0) return;
   for (const trace::AccessEntry& known : operation.details.accesses) {
-    if (known.allocation == view->buffer_id && known.kind == kind) return;
+    if (known.allocation == named.buffer_id && known.kind == kind) return;
   }
-  trace::AccessEntry entry;
-  entry.allocation = view->buffer_id;
-  entry.offset = static_cast<std::int64_t>(address - view->address);
+  trace::AccessEntry& entry = operation.details.accesses.emplace_back();
+  entry.allocation = named.buffer_id;
+  entry.offset = static_cast<std::int64_t>(address - named.address);
   entry.bytes = bytes;
   entry.kind = kind;
   entry.known_by = known_by;
-  operation.details.accesses.push_back(entry);
 }
 
 ManagedMemory* Runtime::current_managed(bool create) {
@@ -337,7 +334,8 @@ void Runtime::pin_down(Operation& operation, CUdeviceptr address, trace::Residen
   operation.add(block);
   // A plan made from the recording has to know what stays.
   if (operation.recording && reason == trace::ResidentReason::kPointedTo)
-    note_access(operation, address, trace::AccessKind::kMayTouch, 0, trace::KnownBy::kTable);
+    note_access(operation, memory.named(address, false), address, trace::AccessKind::kMayTouch, 0,
+                trace::KnownBy::kTable);
 }
 
 void Runtime::hold_small(CUdeviceptr address) {

@@ -57,13 +57,16 @@ class Runtime {
             std::int64_t bytes = 0) {
     if (config_.managed) return name_managed(operation, address);
     if (!space_.contains(address)) return;
-    if (Block* block = gated(address)) {
-      operation.add(block);
+    const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
+    if (!memory) return;
+    const DeviceMemory::Named named = memory->named(address, operation.recording);
+    if (named.gated != nullptr) {
+      operation.add(named.gated);
     } else if (operation.capturing) {
       hold_small(address);
     }
     if (!operation.recording) return;
-    note_access(operation, address, kind, bytes,
+    note_access(operation, named, address, kind, bytes,
                 operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall);
   }
   /// Words of host memory about to be copied to the device: what they point to can be reached unseen.
@@ -128,8 +131,8 @@ class Runtime {
     const auto& memory = devices_[static_cast<std::size_t>(device)];
     return memory ? memory->find_gated(address) : nullptr;
   }
-  void note_access(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes,
-                   trace::KnownBy known_by);
+  static void note_access(Operation& operation, const DeviceMemory::Named& named, CUdeviceptr address,
+                          trace::AccessKind kind, std::int64_t bytes, trace::KnownBy known_by);
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
   DeviceMemory* device_of(const Operation& operation) const;
   Moment stamp(StreamIndex stream);

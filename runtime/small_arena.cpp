@@ -32,60 +32,80 @@ std::optional<SmallArena::Allocation> SmallArena::allocate(std::size_t bytes, st
     address = free.front().address;
     free.pop_front();
   } else {
-    if (slab_left_ < size) {
-      const CUdeviceptr slab = source_.more(slab_size_);
-      if (slab == 0) return std::nullopt;
-      // What is left of the old slab is less than this class; it is given up.
-      slab_next_ = slab;
-      slab_left_ = slab_size_;
-    }
-    address = slab_next_;
-    slab_next_ += size;
-    slab_left_ -= size;
+    address = cut(size);
+    if (address == 0) return std::nullopt;
   }
-  const Allocation allocation{address, size, bytes, buffer_id, stream_ordered, false};
-  live_.emplace(address, allocation);
-  return allocation;
+  Piece& piece = *piece_of(address);
+  piece = {{address, size, bytes, buffer_id, stream_ordered, false}, true};
+  return piece.allocation;
 }
 
-const SmallArena::Allocation* SmallArena::find(CUdeviceptr address) const {
-  auto after = live_.upper_bound(address);
-  if (after == live_.begin()) return nullptr;
-  const Allocation& allocation = std::prev(after)->second;
-  return address - allocation.address < allocation.size ? &allocation : nullptr;
+CUdeviceptr SmallArena::cut(std::size_t size) {
+  if (slab_left_ < size) {
+    const CUdeviceptr begin = source_.more(slab_size_);
+    if (begin == 0) return 0;
+    // What is left of the old slab is less than this class; it is given up.
+    const auto after =
+        std::upper_bound(slabs_.begin(), slabs_.end(), begin,
+                         [](CUdeviceptr address, const Slab& slab) { return address < slab.begin; });
+    slabs_.insert(after, {begin, {}});
+    newest_ = slab_next_ = begin;
+    slab_left_ = slab_size_;
+  }
+  const CUdeviceptr address = slab_next_;
+  slab_next_ += size;
+  slab_left_ -= size;
+  slab_of(address)->piece_at.resize((slab_next_ - newest_) / kGranule,
+                                    static_cast<std::uint32_t>(pieces_.size()));
+  pieces_.emplace_back();
+  return address;
+}
+
+SmallArena::Slab* SmallArena::slab_of(CUdeviceptr address) {
+  const auto after =
+      std::upper_bound(slabs_.begin(), slabs_.end(), address,
+                       [](CUdeviceptr wanted, const Slab& slab) { return wanted < slab.begin; });
+  return after != slabs_.begin() ? &*std::prev(after) : nullptr;
+}
+
+SmallArena::Piece* SmallArena::piece_of(CUdeviceptr address) {
+  const Slab* slab = slab_of(address);
+  if (slab == nullptr) return nullptr;
+  const std::size_t granule = (address - slab->begin) / kGranule;
+  return granule < slab->piece_at.size() ? &pieces_[slab->piece_at[granule]] : nullptr;
+}
+
+const SmallArena::Allocation* SmallArena::find(CUdeviceptr address) {
+  const Piece* piece = piece_of(address);
+  return piece != nullptr && piece->live ? &piece->allocation : nullptr;
 }
 
 std::optional<SmallArena::Allocation> SmallArena::free(CUdeviceptr address, const Moments& free_after) {
-  const auto found = live_.find(address);
-  if (found == live_.end()) return std::nullopt;
-  const Allocation allocation = found->second;
-  live_.erase(found);
-  if (allocation.held) {
-    held_.push_back(allocation);
-    return allocation;
+  Piece* piece = piece_of(address);
+  if (piece == nullptr || !piece->live || piece->allocation.address != address) return std::nullopt;
+  piece->live = false;
+  if (piece->allocation.held) {
+    held_.push_back(piece->allocation);
+  } else {
+    put_back(piece->allocation, free_after);
   }
-  auto& list = free_[allocation.size];
-  list.emplace_back();
-  list.back().address = address;
-  list.back().after.assign(free_after);
-  return allocation;
+  return piece->allocation;
+}
+
+void SmallArena::put_back(const Allocation& allocation, const Moments& free_after) {
+  Free& free = free_[allocation.size].emplace_back();
+  free.address = allocation.address;
+  free.after.assign(free_after);
 }
 
 void SmallArena::hold(CUdeviceptr address) {
-  auto after = live_.upper_bound(address);
-  if (after == live_.begin()) return;
-  Allocation& allocation = std::prev(after)->second;
-  if (address - allocation.address < allocation.size) allocation.held = true;
+  Piece* piece = piece_of(address);
+  if (piece != nullptr && piece->live) piece->allocation.held = true;
 }
 
 void SmallArena::release_held(const Moments& free_after) {
-  for (auto& [address, allocation] : live_) allocation.held = false;
-  for (const Allocation& allocation : held_) {
-    auto& list = free_[allocation.size];
-    list.emplace_back();
-    list.back().address = allocation.address;
-    list.back().after.assign(free_after);
-  }
+  for (Piece& piece : pieces_) piece.allocation.held = false;
+  for (const Allocation& allocation : held_) put_back(allocation, free_after);
   held_.clear();
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +42,7 @@ class SmallArena {
   std::size_t largest() const { return slab_size_ / 2; }
   std::optional<Allocation> allocate(std::size_t bytes, std::uint64_t buffer_id, bool stream_ordered);
   /// The allocation that holds this address, interior addresses included.
-  const Allocation* find(CUdeviceptr address) const;
+  const Allocation* find(CUdeviceptr address);
   /// Takes back the allocation that begins at `address`; its memory is used again after `free_after`.
   std::optional<Allocation> free(CUdeviceptr address, const Moments& free_after);
 
@@ -60,12 +59,29 @@ class SmallArena {
     CUdeviceptr address;
     Moments after;
   };
+  /// A piece keeps its place and class for ever, so a slab's table of them only grows.
+  struct Piece {
+    Allocation allocation;  ///< the last one
+    bool live = false;
+  };
+  struct Slab {
+    CUdeviceptr begin;
+    std::vector<std::uint32_t> piece_at;  ///< by granule, in pieces_; as far as pieces were cut
+  };
+
+  Slab* slab_of(CUdeviceptr address);
+  Piece* piece_of(CUdeviceptr address);
+  /// A new piece of the newest slab, or of one more.
+  CUdeviceptr cut(std::size_t size);
+  void put_back(const Allocation& allocation, const Moments& free_after);
 
   Source source_;
   std::size_t slab_size_;
+  std::vector<Slab> slabs_;  ///< by address
+  CUdeviceptr newest_ = 0;   ///< slab that pieces are cut from
   CUdeviceptr slab_next_ = 0;
   std::size_t slab_left_ = 0;
-  std::map<CUdeviceptr, Allocation> live_;
+  std::deque<Piece> pieces_;
   std::vector<Allocation> held_;  ///< freed under a hold
   std::unordered_map<std::size_t, std::deque<Free>> free_;
 };
