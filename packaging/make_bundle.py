@@ -20,8 +20,8 @@ GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"
 # CUPTI comes with the job's toolkit or its PyTorch; `tferry profile` finds it and points both at it.
 CUPTI = re.compile(r"libcupti\.so\.\d+")
 ALSO_NEEDED = {"libtferry_collector.so": CUPTI, "tferry-sampler": CUPTI}
-PROGRAMS = ["tferry", "tferry-sample-layers-cuda", "tferry-ballast", "tferry-memory-sampler", "tferry-sampler",
-            "tferry-calibrate"]
+PROGRAMS = ["tferry", "tferry-sample-layers-cuda", "tferry-ballast", "tferry-memory-sampler", "tferry-call-cost",
+            "tferry-sampler", "tferry-calibrate"]
 LIBRARIES = ["libtferry_runtime.so", "libtferry_collector.so"]
 TREES = [("samples/python", "samples/python"), ("benchmarks", "benchmarks")]
 SCRIPT_SUFFIXES = (".py", ".json", ".md")
