@@ -173,7 +173,7 @@ void PlanBindings::bind_size(std::int64_t bytes, std::span<const NamedAllocation
   std::size_t candidates = 0;
   for (std::size_t i = 0; i < names.size(); ++i)
     candidates += names[i].bytes == bytes && is_candidate(i) ? 1 : 0;
-  if (candidates == wanted_count || guess_) {
+  if (candidates == wanted_count) {
     auto tensor = std::find_if(missing_.begin(), missing_.end(), of_size);
     for (std::size_t i = 0; i < names.size() && tensor != missing_.end(); ++i) {
       if (names[i].bytes != bytes || !is_candidate(i)) continue;
@@ -183,6 +183,10 @@ void PlanBindings::bind_size(std::int64_t bytes, std::span<const NamedAllocation
     }
   }
   std::erase_if(missing_, of_size);
+}
+
+void PlanBindings::settle(std::span<const PlanMatching::Match> matches) {
+  for (const PlanMatching::Match& match : matches) bind(match.address, match.tensor);
 }
 
 void PlanBindings::iteration_ended() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/plan_index.hpp"
+#include "runtime/plan_matching.hpp"
 
 #include <cstdint>
 #include <span>
@@ -9,23 +10,16 @@
 
 namespace tferry::runtime {
 
-/// What an operation names: an allocation by the address that it begins at, with the bytes asked for.
-struct NamedAllocation {
-  std::uint64_t address = 0;
-  std::int64_t bytes = 0;
-};
-
 /// Which of the program's allocations is which tensor of a plan.
 ///
 /// - Per-iteration tensors are known when they are allocated: by size, and how many of that size the
-/// iteration
-///   has made before. Programs do not repeat themselves exactly; one allocation more shifts all later ones of
-///   its size. Where an operation is the first to name some tensors of a size, and the allocations of that
-///   size that it names are all shifted by the same number, the numbers are set right.
+///   iteration has made before. Programs do not repeat themselves exactly; one allocation more shifts all
+///   later ones of its size. Where an operation is the first to name some tensors of a size, and the
+///   allocations of that size that it names are all shifted by the same number, the numbers are set right.
 /// - Persistent tensors, and per-iteration ones made before the plan was looked for, are known by the
 ///   operations that name them: at its position in the plan an operation names some tensors of a size that
 ///   are not known yet, and as many allocations of that size. When the numbers differ (arguments can hold
-///   addresses that mean nothing), other operations decide; `guess` makes the best of what is left.
+///   addresses that mean nothing), other operations decide, and all of an iteration's together (`settle`).
 ///
 /// A wrong binding costs speed only: whatever an operation names is fetched whatever the plan says. Pure
 /// logic; one thread at a time.
@@ -54,9 +48,8 @@ class PlanBindings {
   /// Persistent tensors whose allocation is not known.
   std::size_t unknown() const { return unknown_; }
   std::size_t persistent() const { return persistent_; }
-  /// Whether tensors are bound in the order of the names also where their number differs from that of the
-  /// allocations.
-  void guess(bool on) { guess_ = on; }
+  /// These are those tensors, whatever was taken for them before.
+  void settle(std::span<const PlanMatching::Match> matches);
 
  private:
   struct Known {
@@ -94,7 +87,6 @@ class PlanBindings {
   std::uint64_t serial_ = 0;
   std::size_t unknown_ = 0;
   std::size_t persistent_ = 0;
-  bool guess_ = false;
   // scratch of one operation
   std::vector<Known*> entries_;  ///< by name
   std::vector<std::uint32_t> numbers_;

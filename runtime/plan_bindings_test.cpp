@@ -78,14 +78,13 @@ TEST_F(PlanBindingsTest, PersistentTensorsAreKnownByWhoNamesThem) {
   EXPECT_EQ(0U, bindings_.unknown());
 }
 
-TEST_F(PlanBindingsTest, AGuessTakesTheNamesInTheirOrder) {
-  const std::vector<NamedAllocation> names{{0xA000, kLarge}, {0x1000, kLarge}, {0x5000, kLarge}};
-  bindings_.named(kForward1, names);
-  EXPECT_EQ(0U, bindings_.address_of(kFirst));
-  bindings_.guess(true);
-  bindings_.named(kForward1, names);
+TEST_F(PlanBindingsTest, WhatIsSettledReplacesWhatWasTakenForIt) {
+  bindings_.named(kForward1, std::vector<NamedAllocation>{{0xE000, kLarge}, {0x1000, kLarge}});
+  EXPECT_EQ(0xE000U, bindings_.address_of(kFirst));
+  bindings_.settle(std::vector<PlanMatching::Match>{{0xA000, kFirst}, {0xE000, kSecond}});
   EXPECT_EQ(0xA000U, bindings_.address_of(kFirst));
-  EXPECT_EQ(0x1000U, bindings_.address_of(kOne));
+  EXPECT_EQ(0xE000U, bindings_.address_of(kSecond));
+  EXPECT_EQ(1U, bindings_.unknown());
 }
 
 TEST_F(PlanBindingsTest, AnAllocationMoreIsNoticedWhereTheNextOneIsFirstNamed) {

@@ -5,10 +5,19 @@
 namespace tferry::runtime {
 
 PlanFollower::PlanFollower(std::shared_ptr<const PlanIndex> index, std::int64_t smallest)
-    : index_(std::move(index)), position_(*index_), bindings_(*index_, smallest) {}
+    : index_(std::move(index)),
+      position_(*index_),
+      bindings_(*index_, smallest),
+      matching_(*index_, smallest) {}
 
 void PlanFollower::allocated(std::uint64_t address, std::int64_t bytes) {
   if (counting()) bindings_.allocated(address, bytes);
+  if (!adopted_) matching_.allocated(address);
+}
+
+void PlanFollower::freed(std::uint64_t address) {
+  bindings_.freed(address);
+  if (!adopted_) matching_.freed(address);
 }
 
 PlanFollower::Place PlanFollower::begin(std::uint64_t signature, std::span<const NamedAllocation> names) {
@@ -32,6 +41,7 @@ PlanFollower::Place PlanFollower::begin(std::uint64_t signature, std::span<const
   ++iteration_matched_;
   if (adopted_) ++counts_.matched;
   bindings_.named(match.position, names);
+  if (!adopted_) matching_.named(match.position, names);
   return {match.position, match.found};
 }
 
@@ -49,22 +59,27 @@ bool PlanFollower::end(const Place& place, bool submitted) {
 void PlanFollower::iteration_ended() {
   const std::uint64_t size = index_->size();
   const bool whole = iteration_matched_ >= size - size / 10;
-  ready_ = whole && bindings_.unknown() == 0;
-  if (adopted_) {
+  if (!adopted_) {
+    const auto matches = matching_.iteration_ended();
+    if (whole) bindings_.settle(matches);
+    if (whole) ++observed_;
+  } else {
     ++counts_.iterations;
     if (iteration_matched_ == size && iteration_operations_ == size) ++counts_.followed;
-  } else if (whole) {
-    ++observed_;
-    bindings_.guess(observed_ >= kGuessAfter);
   }
+  ready_ = whole && known_enough();
   iteration_operations_ = iteration_matched_ = 0;
+}
+
+bool PlanFollower::known_enough() const {
+  const std::size_t unknown = bindings_.unknown();
+  return unknown == 0 || (observed_ >= kSpare && unknown * kSparedOf <= bindings_.persistent());
 }
 
 void PlanFollower::set_adopted(bool adopted) {
   adopted_ = adopted;
   observed_ = 0;
   ready_ = false;
-  bindings_.guess(false);
 }
 
 bool PlanFollower::foreign() const {

@@ -2,6 +2,7 @@
 
 #include "runtime/plan_bindings.hpp"
 #include "runtime/plan_index.hpp"
+#include "runtime/plan_matching.hpp"
 #include "runtime/plan_position.hpp"
 
 #include <cstdint>
@@ -14,8 +15,9 @@ namespace tferry::runtime {
 /// program order, it says where in the plan an operation is, and which allocation is which tensor.
 ///
 /// At first it looks for the program in the plan, then it observes until an iteration has passed after which
-/// all persistent tensors are known: then the plan can be adopted, at that iteration's end. Under an adopted
-/// plan it goes on the same way. Nothing is moved or mapped here. Pure logic; one thread at a time.
+/// all persistent tensors are known, or nearly all after some iterations more (what a single stale address
+/// named may never be found): then the plan can be adopted, at that iteration's end. Under an adopted plan it
+/// goes on the same way. Nothing is moved or mapped here. Pure logic; one thread at a time.
 class PlanFollower {
  public:
   static constexpr std::uint32_t kNone = PlanIndex::kNone;
@@ -41,7 +43,7 @@ class PlanFollower {
   /// The tensor that an allocation of so many bytes would be now; kNone: none that is known.
   std::uint32_t next_of(std::int64_t bytes) const { return counting() ? bindings_.next_of(bytes) : kNone; }
   void allocated(std::uint64_t address, std::int64_t bytes);
-  void freed(std::uint64_t address) { bindings_.freed(address); }
+  void freed(std::uint64_t address);
 
   /// Before an operation is submitted.
   Place begin(std::uint64_t signature, std::span<const NamedAllocation> names);
@@ -66,15 +68,18 @@ class PlanFollower {
 
  private:
   static constexpr std::uint64_t kExcursion = 16;  ///< operations off the plan in which ordinals still count
-  static constexpr std::uint64_t kGuessAfter = 2;  ///< iterations observed
   static constexpr std::uint64_t kPatience = 8;    ///< iterations observed
+  static constexpr std::uint64_t kSpare = 2;  ///< iterations observed after which some tensors may be missing
+  static constexpr std::size_t kSparedOf = 20;  ///< one of so many
 
   bool counting() const { return position_.in_plan() || (ever_ && position_.astray() <= kExcursion); }
   void iteration_ended();
+  bool known_enough() const;
 
   std::shared_ptr<const PlanIndex> index_;
   PlanPosition position_;
   PlanBindings bindings_;
+  PlanMatching matching_;
   Counts counts_;
   std::uint64_t iteration_operations_ = 0;  ///< in the iteration under way
   std::uint64_t iteration_matched_ = 0;
