@@ -4,15 +4,13 @@
 #include "analyzer/session/flat_plan.hpp"
 #include "analyzer/session/plan_rows.hpp"
 #include "runtime/plan_follower.hpp"
+#include "tests/replay/recorded_job.hpp"
 #include "trace/records.hpp"
-#include "trace/spool_reader.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -39,7 +37,6 @@ FlatPlan golden_plan() {
 /// One thing that the job did.
 struct Event {
   enum class Kind { kAllocate, kFree, kOperation };
-  std::int64_t time_ns = 0;
   Kind kind = Kind::kOperation;
   std::uint64_t allocation = 0;
   std::int64_t bytes = 0;
@@ -53,52 +50,32 @@ struct Recorded {
   std::unordered_map<std::uint64_t, std::int64_t> bytes;                        ///< by allocation
   std::unordered_map<std::uint64_t, std::vector<trace::AccessEntry>> accesses;  ///< by operation
 
-  void add(const trace::SpoolRecordView& view) {
-    if (const auto text = view.as<trace::StringRecord>()) strings_[text->id] = view.text();
-    if (const auto made = view.as<trace::AllocationRecord>()) {
-      bytes[made->allocation] = made->bytes;
-      events.push_back({made->time_ns, Event::Kind::kAllocate, made->allocation, made->bytes, 0, 0});
-    }
-    if (const auto freed = view.as<trace::FreeRecord>())
-      events.push_back({freed->time_ns, Event::Kind::kFree, freed->allocation, 0, 0, 0});
-    if (const auto named = view.as<trace::AccessRecord>()) {
-      const auto entries = view.accesses();
-      auto& all = accesses[named->operation];
-      all.insert(all.end(), entries.begin(), entries.end());
-    }
-    if (const auto call = view.as<trace::KernelLaunchRecord>()) {
-      const auto extents = [](const trace::Dim3& d) { return std::array<std::uint32_t, 3>{d.x, d.y, d.z}; };
-      operation(*call,
-                OperationSignature::launch(strings_[call->name], extents(call->grid), extents(call->block)));
-    }
-    if (const auto call = view.as<trace::MemcpyCallRecord>())
-      operation(*call, OperationSignature::copy(call->bytes));
-    if (const auto call = view.as<trace::MemsetCallRecord>())
-      operation(*call, OperationSignature::memset(call->bytes));
+  explicit Recorded(replay::RecordedJob job)
+      : accesses(std::move(job.accesses)), strings_(std::move(job.strings)) {
+    for (const auto& call : job.calls) std::visit([this](const auto& record) { add(record); }, call);
   }
 
  private:
+  void add(const trace::AllocationRecord& made) {
+    bytes[made.allocation] = made.bytes;
+    events.push_back({Event::Kind::kAllocate, made.allocation, made.bytes, 0, 0});
+  }
+  void add(const trace::FreeRecord& freed) {
+    events.push_back({Event::Kind::kFree, freed.allocation, 0, 0, 0});
+  }
+  void add(const trace::KernelLaunchRecord& call) {
+    const auto extents = [](const trace::Dim3& d) { return std::array<std::uint32_t, 3>{d.x, d.y, d.z}; };
+    operation(call, OperationSignature::launch(strings_[call.name], extents(call.grid), extents(call.block)));
+  }
+  void add(const trace::MemcpyCallRecord& call) { operation(call, OperationSignature::copy(call.bytes)); }
+  void add(const trace::MemsetCallRecord& call) { operation(call, OperationSignature::memset(call.bytes)); }
+
   template <class Call>
   void operation(const Call& call, std::uint64_t signature) {
-    events.push_back({call.time_ns, Event::Kind::kOperation, 0, 0, signature, call.operation});
+    events.push_back({Event::Kind::kOperation, 0, 0, signature, call.operation});
   }
   std::unordered_map<trace::StringId, std::string> strings_;
 };
-
-Recorded golden_recording() {
-  std::string directory = std::filesystem::temp_directory_path() / "tferry-golden-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("mkdtemp " + directory);
-  const std::string spool = directory + "/gpt2.spool";
-  const std::string command = "gzip -dc '" TFERRY_GOLDEN "/gpt2.runtime.spool.gz' > '" + spool + "'";
-  if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
-  Recorded recorded;
-  trace::SpoolReader reader(spool);
-  while (const auto record = reader.next()) recorded.add(*record);
-  std::filesystem::remove_all(directory);
-  std::stable_sort(recorded.events.begin(), recorded.events.end(),
-                   [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
-  return recorded;
-}
 
 /// The job as the runtime would see it with pieces of the plan's size.
 class Job {
@@ -227,7 +204,8 @@ TEST(GoldenJob, IsFollowedFromItsSecondIterationOn) {
   const auto index = std::make_shared<const PlanIndex>(plan);
   PlanFollower follower(index, static_cast<std::int64_t>(plan.chunk_bytes / 2));
   Watcher watcher(follower, *index);
-  Job(golden_recording(), plan).run(follower, watcher);
+  Job(Recorded(replay::read_recorded_job(TFERRY_GOLDEN "/gpt2.runtime.spool.gz")), plan)
+      .run(follower, watcher);
   EXPECT_EQ(1U, watcher.adopted_after);
   EXPECT_EQ(4U, watcher.iterations);
   EXPECT_EQ(3U, follower.counts().iterations);
