@@ -11,6 +11,8 @@ Cells, in the order in which they run (--cells takes a comma-separated list of b
     overhead.gpt2_bf16       the same in bf16
     ingest                   `tferry merge` of both jobs' spools, but the sampler's: rows a second, bytes an event
     no_preload, second_client, killed, budget             cases that need a GPU, without figures
+    calls                    a launch, an allocation and a free by themselves: alone, under run, under profile
+    parts.gpt2_bf16          the bf16 job once under each part of recording: run, CUPTI alone, hooks and CUPTI, the sampler, too
     fresh.gpt2_fp32, _bf16   the overhead jobs as jobs of their own, one after the other, to check the turns by
     xl                       GPT-2 XL of about 150 GiB recorded while parking
 
@@ -68,7 +70,8 @@ class Profile:
                            ("overhead.gpt2_fp32", lambda: self.overhead("fp32")),
                            ("overhead.gpt2_bf16", lambda: self.overhead("bf16")), ("ingest", self.ingest),
                            ("no_preload", self.no_preload), ("second_client", self.second_client),
-                           ("killed", self.killed), ("budget", self.budget),
+                           ("killed", self.killed), ("budget", self.budget), ("calls", self.calls),
+                           ("parts.gpt2_bf16", self.parts),
                            ("fresh.gpt2_fp32", lambda: self.fresh("fp32")),
                            ("fresh.gpt2_bf16", lambda: self.fresh("bf16")), ("xl", self.xl)):
             chosen = self.arguments.cells
@@ -284,6 +287,47 @@ class Profile:
                 if cell["step_ns"]:
                     medians[side].append(round(statistics.median(cell["step_ns"])))
         self.raw.data.setdefault("fresh", {})[precision] = {"native_ns": medians[0], "profiled_ns": medians[1]}
+        self.raw.write()
+
+    def calls(self):
+        """Nanoseconds of single calls, the same pattern under everything that is compared, in turns."""
+        program = [self.programs.find("tferry-call-cost")]
+        sides = {"alone": lambda name: program,
+                 "run": lambda name: [self.programs.find("tferry"), "run", "-q", *program],
+                 "profile": lambda name: self.profiled(name, program)}
+        told = {side: [] for side in sides}
+        for turn in range(3):
+            for side, command in sides.items():
+                name = f"calls.{side}.{turn}"
+                cell = self.job(name, command(name), limit_s=40)
+                if cell["rc"] == 0:
+                    told[side].append(json.loads(cell["stdout"].strip().split("\n")[-1]))
+        self.raw.data["calls"] = told
+        for side in ("run", "profile"):
+            extra = [with_us["launch"]["median"] - alone["launch"]["median"]
+                     for alone, with_us in zip(told["alone"], told[side])]
+            self.add(f"profile.launch_ns/{side}", [float(ns) for ns in extra], program,
+                     f"what a launch of nine pointers costs its thread more under {side}, at the median of 18,000; alone it "
+                     f"costs {[alone['launch']['median'] for alone in told['alone']]} ns", {"calls": told})
+
+    def parts(self):
+        """Where the time goes in the job that is bound by launches: one more part of recording at a time."""
+        job = self.gpt2("bf16", "--warmup", "4", "--steps", "24")
+        sides = {"native": lambda name: job,
+                 "run": lambda name: [self.programs.find("tferry"), "run", "-q", "--", *job],
+                 "cupti": lambda name: self.profiled(name, job, "--no-preload", "--counters", "off"),
+                 "hooks": lambda name: self.profiled(name, job, "--counters", "off"),
+                 "all": lambda name: self.profiled(name, job)}
+        told = {side: [] for side in sides}
+        for turn in range(self.arguments.fresh):
+            for side, command in sides.items():
+                if self.left() < 30:
+                    break
+                name = f"parts.{side}.{turn}"
+                cell = self.job(name, command(name), 60, cells.parse_gpt2)
+                if cell["step_ns"]:
+                    told[side].append(round(statistics.median(cell["step_ns"])))
+        self.raw.data["parts"] = {"gpt2_bf16": told}
         self.raw.write()
 
     def ingest(self):

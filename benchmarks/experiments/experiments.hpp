@@ -19,5 +19,7 @@ void run_remap_under_load(Report& report);
 /// Evictions that hand the engine on after each piece: small copies and mapping calls beside them, and the
 /// rate.
 void run_interleave(Report& report);
+/// Managed memory: faults, and prefetching both ways by size and threads.
+void run_managed(Report& report);
 
 }  // namespace tferry::experiments

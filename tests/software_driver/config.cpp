@@ -60,6 +60,9 @@ Config config_from_environment() {
   int poison = 0;
   read<int>("SWD_POISON", poison, 0, 1, error);
   config.poison = poison != 0;
+  int contents = 1;
+  read<int>("SWD_CONTENTS", contents, 0, 1, error);
+  config.contents = contents != 0;
   if (!std::has_single_bit(config.granularity)) error = "SWD_GRANULARITY is not a power of two";
   read_shared_links(config);
   if (const char* fail = std::getenv("SWD_FAIL")) config.fail = fail;

@@ -20,6 +20,7 @@ struct Config {
   std::vector<std::vector<int>> shared_links;
   std::uint64_t jitter = 0;
   bool poison = false;
+  bool contents = true;  ///< copies and sets move bytes, not only take their time
   std::string fail;
   std::string report;
   std::string error;

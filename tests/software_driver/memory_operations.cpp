@@ -74,7 +74,8 @@ Work copy_work(Device& device, const Box& to, Side to_side, const Box& from, Sid
   const Place from_place = checked_place(from.base, from_side);
   choose_engine(work, device, to_place, from_place, extent.width * extent.height * extent.depth);
   work.details = copy_details(to, !to_place.known, from, !from_place.known, extent);
-  work.run = [to, from, extent] {
+  work.run = [to, from, extent, contents = driver().config.contents] {
+    if (!contents) return;
     for_each_row(extent, [&](std::size_t z, std::size_t y) {
       const Address target = to.base + z * to.slice_stride + y * to.row_stride;
       const Address source = from.base + z * from.slice_stride + y * from.row_stride;
@@ -95,7 +96,8 @@ Work set_work(const Box& to, unsigned value, std::size_t element, const Extent& 
   auto details = std::make_shared<WorkDetails>();
   details->set = {to.base, to.row_stride, value, static_cast<unsigned>(element), extent.width, extent.height};
   work.details = std::move(details);
-  work.run = [to, value, element, extent] {
+  work.run = [to, value, element, extent, contents = driver().config.contents] {
+    if (!contents) return;
     for_each_row(extent, [&](std::size_t, std::size_t y) {
       auto* row = reinterpret_cast<unsigned char*>(to.base + y * to.row_stride);
       if (element == 1) {
