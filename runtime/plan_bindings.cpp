@@ -5,7 +5,8 @@
 namespace tferry::runtime {
 namespace {
 
-constexpr std::uint8_t kDoubts = 2;  ///< operations in a row that name another allocation instead
+constexpr std::uint8_t kDoubts = 2;       ///< operations in a row that name another allocation instead
+constexpr std::uint32_t kSuspicions = 3;  ///< operations in a row that suggest another shift
 
 }  // namespace
 
@@ -14,6 +15,7 @@ PlanBindings::PlanBindings(const PlanIndex& index, std::int64_t smallest)
       smallest_(smallest),
       address_of_(index.plan().tensors.size(), 0),
       doubts_(address_of_.size(), 0),
+      settled_(address_of_.size(), false),
       listed_in_(address_of_.size(), 0) {
   for (std::uint32_t tensor = 0; tensor < address_of_.size(); ++tensor) {
     if (!wanted(tensor)) continue;
@@ -72,6 +74,7 @@ void PlanBindings::unbind(std::uint32_t tensor) {
   if (address == 0) return;
   known_[address].tensor = kNone;
   address_of_[tensor] = 0;
+  settled_[tensor] = false;
   if (index_.plan().tensors[tensor].persistent != 0) ++unknown_;
 }
 
@@ -105,12 +108,14 @@ void PlanBindings::list(std::span<const NamedAllocation> names) {
 /// These tensors of one size are named for the first time: the unused allocations of this iteration and size
 /// that the operation names should be them, by their numbers.
 void PlanBindings::correct(std::span<const std::uint32_t> tensors, std::span<const NamedAllocation> names) {
-  if (std::all_of(tensors.begin(), tensors.end(), [&](std::uint32_t tensor) { return listed(tensor); }))
-    return;
   const std::int64_t bytes = index_.plan().tensors[tensors[0]].bytes;
   const auto found = sizes_.find(bytes);
   if (found == sizes_.end()) return;
   Size& size = found->second;
+  if (std::any_of(tensors.begin(), tensors.end(), [&](std::uint32_t tensor) { return listed(tensor); })) {
+    size.suspicions = 0;
+    return;
+  }
   numbers_.clear();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Known* known = entries_[i];
@@ -126,8 +131,16 @@ void PlanBindings::correct(std::span<const std::uint32_t> tensors, std::span<con
   for (std::size_t k = 0; k < tensors.size(); ++k) {
     if (ordinal(k) - numbers_[k] != shift) return;
   }
+  if (size.suspicions == 0 || shift != size.suspected) {
+    size.suspicions = 0;
+    size.suspected_from = numbers_[0];
+  }
+  ++size.suspicions;
+  size.suspected = shift;
+  if (size.suspicions < kSuspicions) return;
+  size.suspicions = 0;
   size.shift = shift;
-  for (std::size_t number = numbers_[0]; number < size.made.size(); ++number) {
+  for (std::size_t number = size.suspected_from; number < size.made.size(); ++number) {
     const std::uint64_t address = size.made[number];
     if (address == 0) continue;
     const std::uint32_t tensor = index_.tensor_of(bytes, static_cast<std::int64_t>(number) + shift);
@@ -149,7 +162,7 @@ void PlanBindings::bind_unknown(std::uint32_t position, std::span<const NamedAll
       doubts_[tensor] = 0;
       continue;
     }
-    if (address_of_[tensor] != 0) doubt(tensor, names);
+    if (address_of_[tensor] != 0 && !settled_[tensor]) doubt(tensor, names);
     if (address_of_[tensor] == 0) missing_.push_back(tensor);
   }
   while (!missing_.empty()) bind_size(index_.plan().tensors[missing_.back()].bytes, names);
@@ -186,7 +199,10 @@ void PlanBindings::bind_size(std::int64_t bytes, std::span<const NamedAllocation
 }
 
 void PlanBindings::settle(std::span<const PlanMatching::Match> matches) {
-  for (const PlanMatching::Match& match : matches) bind(match.address, match.tensor);
+  for (const PlanMatching::Match& match : matches) {
+    bind(match.address, match.tensor);
+    settled_[match.tensor] = true;
+  }
 }
 
 void PlanBindings::iteration_ended() {
@@ -196,6 +212,7 @@ void PlanBindings::iteration_ended() {
     }
     size.made.clear();
     size.shift = 0;
+    size.suspicions = 0;
   }
 }
 

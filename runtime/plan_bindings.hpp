@@ -60,8 +60,11 @@ class PlanBindings {
   };
   /// A size of which there are per-iteration tensors.
   struct Size {
-    std::vector<std::uint64_t> made;  ///< addresses, in this iteration; 0: freed since
-    std::int64_t shift = 0;           ///< ordinal less number
+    std::vector<std::uint64_t> made;   ///< addresses, in this iteration; 0: freed since
+    std::int64_t shift = 0;            ///< ordinal less number
+    std::int64_t suspected = 0;        ///< the shift that the last operation suggested
+    std::uint32_t suspicions = 0;      ///< operations in a row that suggested it
+    std::uint32_t suspected_from = 0;  ///< first number that they named
   };
 
   void bind(std::uint64_t address, std::uint32_t tensor);
@@ -81,6 +84,7 @@ class PlanBindings {
   std::int64_t smallest_;
   std::vector<std::uint64_t> address_of_;  ///< by tensor
   std::vector<std::uint8_t> doubts_;       ///< by tensor: operations in a row that named another instead
+  std::vector<bool> settled_;              ///< by tensor: no single operation is believed against it
   std::vector<std::uint64_t> listed_in_;   ///< by tensor: the last operation that named its allocation
   std::unordered_map<std::uint64_t, Known> known_;
   std::unordered_map<std::int64_t, Size> sizes_;

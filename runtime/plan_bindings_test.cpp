@@ -87,14 +87,46 @@ TEST_F(PlanBindingsTest, WhatIsSettledReplacesWhatWasTakenForIt) {
   EXPECT_EQ(1U, bindings_.unknown());
 }
 
-TEST_F(PlanBindingsTest, AnAllocationMoreIsNoticedWhereTheNextOneIsFirstNamed) {
+/// Six activations of one size, each made before the operation that names it first.
+class PlanBindingsShift : public ::testing::Test {
+ protected:
+  static PlanIndex make() {
+    PlanStory story(kChunk);
+    for (int i = 0; i < 6; ++i) {
+      const int activation = story.allocate(kLarge);
+      story.operation(static_cast<std::uint64_t>(i + 1), {activation});
+    }
+    return PlanIndex(story.plan());
+  }
+  static std::uint64_t address(std::uint32_t i) { return 0x1000 * (i + 1); }
+  void step(std::uint32_t i, std::uint64_t named) {
+    bindings_.allocated(address(i), kLarge);
+    bindings_.named(i, std::vector<NamedAllocation>{{named, kLarge}});
+  }
+
+  const PlanIndex index_ = make();
+  PlanBindings bindings_{index_, 0};
+};
+
+TEST_F(PlanBindingsShift, AnAllocationMoreIsNoticedWhereThreeInARowAreFirstNamed) {
   bindings_.allocated(0x9000, kLarge);  // the program's own, of that size by chance
-  bindings_.allocated(0x1000, kLarge);
-  EXPECT_EQ(0x1000U, bindings_.address_of(kTwo));
-  bindings_.named(kForward1, std::vector<NamedAllocation>{{0xA000, kLarge}, {0x1000, kLarge}});
-  EXPECT_EQ(0x1000U, bindings_.address_of(kOne));
-  EXPECT_EQ(0U, bindings_.address_of(kTwo));
-  EXPECT_EQ(static_cast<std::uint32_t>(kTwo), bindings_.next_of(kLarge));
+  for (const std::uint32_t i : {0U, 1U, 2U}) {
+    EXPECT_EQ(i + 1, bindings_.next_of(kLarge));
+    step(i, address(i));
+  }
+  EXPECT_EQ(3U, bindings_.next_of(kLarge));
+  EXPECT_EQ(address(2), bindings_.address_of(2));
+  EXPECT_EQ(kNone, bindings_.tensor_at(0x9000));
+}
+
+TEST_F(PlanBindingsShift, AStaleAddressNowAndThenShiftsNothing) {
+  step(0, 0x7000);
+  step(1, address(0));
+  step(2, address(2));
+  step(3, address(1));
+  step(4, address(3));
+  for (const std::uint32_t i : {0U, 1U, 2U, 3U, 4U}) EXPECT_EQ(address(i), bindings_.address_of(i));
+  EXPECT_EQ(5U, bindings_.next_of(kLarge));
 }
 
 TEST_F(PlanBindingsTest, AWrongBindingDoesNotOutliveTheOperationsThatContradictIt) {
@@ -102,6 +134,14 @@ TEST_F(PlanBindingsTest, AWrongBindingDoesNotOutliveTheOperationsThatContradictI
   EXPECT_EQ(0xE000U, bindings_.address_of(kFirst));
   for (int iteration = 0; iteration < 3; ++iteration) {
     bindings_.named(kForward1, std::vector<NamedAllocation>{{0xA000, kLarge}, {0x1000, kLarge}});
+  }
+  EXPECT_EQ(0xA000U, bindings_.address_of(kFirst));
+}
+
+TEST_F(PlanBindingsTest, WhatIsSettledIsNotUnsettledBySingleOperations) {
+  bindings_.settle(std::vector<PlanMatching::Match>{{0xA000, kFirst}});
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    bindings_.named(kForward1, std::vector<NamedAllocation>{{0xE000, kLarge}, {0x1000, kLarge}});
   }
   EXPECT_EQ(0xA000U, bindings_.address_of(kFirst));
 }
