@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 namespace tferry::trace {
@@ -97,6 +98,21 @@ std::int64_t IngestNames::device(const DeviceRecord& record) {
   }
   for (const std::string& key : keys) devices_.try_emplace(key, id);
   return id;
+}
+
+void IngestNames::nvlink(const NvlinkRecord& record) {
+  LinkRow row{.kind = "nvlink",
+              .upstream = uuid_text(record.first_uuid),
+              .downstream = uuid_text(record.second_uuid)};
+  if (row.downstream < row.upstream) std::swap(row.upstream, row.downstream);
+  if (row.upstream == row.downstream || !nvlinks_.insert(row.upstream + row.downstream).second) return;
+  if (const auto place = devices_.find(row.downstream); place != devices_.end())
+    row.device_id = place->second;
+  if (record.bytes_per_second > 0) {
+    row.h2d_bytes_per_second = row.d2h_bytes_per_second = static_cast<double>(record.bytes_per_second);
+  }
+  row.known_by = record.bytes_per_second > 0 ? "nominal" : "unknown";
+  writer_.insert(row);
 }
 
 DeviceRecord merge(const DeviceRecord& first, const DeviceRecord& other) {

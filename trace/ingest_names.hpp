@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -23,6 +24,8 @@ class IngestNames {
   /// Row of table `device` for a card, written at its first sight. A recording is of one host; its cards are
   /// told apart by UUID, where nobody told it by PCI address, and without that each is taken for another.
   std::int64_t device(const DeviceRecord& record);
+  /// Writes a row of table `link` for an NVLink connection, at its first sight.
+  void nvlink(const NvlinkRecord& record);
 
  private:
   const Recording& recording_;
@@ -30,6 +33,7 @@ class IngestNames {
   std::optional<std::string> host_;
   std::unordered_map<StringId, std::int64_t> rows_;
   std::map<std::string, std::int64_t> devices_;  ///< by UUID and by PCI address
+  std::set<std::string> nvlinks_;
 };
 
 /// What several records tell of one card: the first one's fields, and what only others know.

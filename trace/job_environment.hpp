@@ -26,7 +26,11 @@ inline constexpr const char* kChunkSize = "TFERRY_CHUNK";      ///< BYTES of one
 inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";  ///< BYTES from which an allocation can move
 inline constexpr const char* kDriverPath = "TFERRY_DRIVER";  ///< file name of the CUDA driver to open (tests)
 inline constexpr const char* kCollect =
-    "TFERRY_COLLECT";  ///< kinds to record: kernel,memcpy,memset,sync,marker,overhead (default), um
+    "TFERRY_COLLECT";  ///< kinds to record: kernel,memcpy,memset,sync,marker,overhead,link (default), um, api
+inline constexpr const char* kRange = "TFERRY_RANGE";  ///< what of the job is recorded (range_request.hpp)
+inline constexpr const char* kAfterRange = "TFERRY_AFTER_RANGE";  ///< continue (default) | stop
+inline constexpr const char* kRanks =
+    "TFERRY_RANKS";  ///< 0,3: only processes of these ranks, and those without a rank, are recorded
 inline constexpr const char* kSpoolLimit = "TFERRY_SPOOL_LIMIT";  ///< BYTES at which a spool stops
 inline constexpr const char* kLog = "TFERRY_LOG";  ///< 0 errors, 1 notices (default), 2 details
 

@@ -47,6 +47,8 @@ void ProcessIngest::write(std::int64_t window_bytes) {
   WindowReader reader(process_, window_bytes);
   while (reader.next(window_)) write_window(reader.at_end() || !both);
   write_live_allocations();
+  write_ranges();
+  write_nvlinks();
   write_losses();
 }
 
@@ -62,6 +64,7 @@ void ProcessIngest::write_window(bool last) {
   write_graph_launches();
   write_swaps();
   write_events();
+  write_api_calls();
   const JoinCounts& counts = join.counts();
   counts_.calls += counts.calls;
   counts_.records += counts.records;

@@ -43,6 +43,9 @@ class ProcessIngest {
   void write_live_allocations();
   void write_swaps();
   void write_events();
+  void write_api_calls();
+  void write_ranges();
+  void write_nvlinks();
   /// Takes out of the window what is settled.
   void drop_settled();
   void write_losses();

@@ -214,6 +214,38 @@ void ProcessIngest::write_events() {
   window_.overheads.clear();
 }
 
+void ProcessIngest::write_api_calls() {
+  for (const ApiCallRecord& call : window_.api_calls) {
+    if (call.time_ns <= 0 || (call.end_ns != 0 && call.end_ns < call.time_ns)) {
+      ++bad_times_[RecordKind::kApiCall];
+      ++report_.bad_times;
+      continue;
+    }
+    writer_.insert(ApiCallRow{.process_id = process_id_,
+                              .thread = unless(call.thread, 0),
+                              .name_id = names_.row(call.name).value_or(0),
+                              .start_ns = call.time_ns,
+                              .end_ns = unless(call.end_ns, 0),
+                              .correlation_id = unless(call.correlation_id, 0),
+                              .result = call.result});
+  }
+  window_.api_calls.clear();
+}
+
+void ProcessIngest::write_ranges() {
+  for (const RangeRecord& range : process_.ranges) {
+    writer_.insert(RecordedRangeRow{.process_id = process_id_,
+                                    .number = as_signed(range.number),
+                                    .what = names_.text(range.what).value_or("unknown"),
+                                    .start_ns = range.time_ns,
+                                    .end_ns = unless(range.end_ns, 0)});
+  }
+}
+
+void ProcessIngest::write_nvlinks() {
+  for (const NvlinkRecord& nvlink : process_.nvlinks) names_.nvlink(nvlink);
+}
+
 void ProcessIngest::drop_settled() {
   // A captured call is none that is joined, and is told by its graph's launches.
   std::vector<bool> kernel_calls(window_.kernel_calls.size()), memcpy_calls(window_.memcpy_calls.size()),

@@ -76,7 +76,9 @@ enum class UmEventKind : std::uint8_t {
   kMigrationToDevice,
   kMigrationToHost,
   kMigrationPeer,
-  kThrashing
+  kThrashing,
+  kThrottling,  ///< the driver holds a processor back to end thrashing
+  kRemoteMap    ///< mapped where it lies, read over the link from then on
 };
 
 /// Why something is missing from the recording.

@@ -33,6 +33,9 @@ enum class RecordKind : std::uint16_t {
   kUmEvent,
   kOverhead,
   kLoss,
+  kApiCall,
+  kNvlink,
+  kRange,
   kCount  ///< not a kind
 };
 
@@ -43,10 +46,10 @@ static_assert(static_cast<int>(RecordKind::kCount) <= kMaxRecordKinds);
 /// The name that the session's `loss` table and reports use; "unknown" for what this version does not know.
 constexpr std::string_view record_kind_name(RecordKind kind) {
   constexpr std::string_view kNames[] = {
-      "none",          "process",    "device",      "context",  "stream",      "string",
-      "kernel_launch", "kernel",     "memcpy_call", "memcpy",   "memset_call", "memset",
-      "graph_launch",  "allocation", "free",        "access",   "sync",        "marker",
-      "counter",       "transfer",   "gate",        "um_event", "overhead",    "loss"};
+      "none",     "process",     "device", "context",     "stream",  "string",       "kernel_launch",
+      "kernel",   "memcpy_call", "memcpy", "memset_call", "memset",  "graph_launch", "allocation",
+      "free",     "access",      "sync",   "marker",      "counter", "transfer",     "gate",
+      "um_event", "overhead",    "loss",   "api_call",    "nvlink",  "range"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<std::size_t>(RecordKind::kCount));
   return kind < RecordKind::kCount ? kNames[static_cast<int>(kind)] : "unknown";
 }

@@ -33,6 +33,7 @@ struct RecordWindow {
   std::vector<GateRecord> gates;
   std::vector<UmEventRecord> um_events;
   std::vector<OverheadRecord> overheads;
+  std::vector<ApiCallRecord> api_calls;
 
   /// Takes a record over if it is of one of these kinds.
   void add(const SpoolRecordView& record);

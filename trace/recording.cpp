@@ -52,8 +52,10 @@ void RecordedProcess::add(const SpoolRecordView& record) {
     if (transfer->stream != 0) transfer_streams.insert(transfer->stream);
     return;
   }
-  if (take(record, processes) || take(record, devices) || take(record, streams) || take(record, losses))
+  if (take(record, processes) || take(record, devices) || take(record, streams) || take(record, losses) ||
+      take(record, nvlinks) || take(record, ranges)) {
     return;
+  }
   if (record.kind() >= RecordKind::kCount || record.kind() == RecordKind::kNone) ++unknown_records;
 }
 

@@ -32,6 +32,8 @@ struct RecordedProcess {
   std::vector<DeviceRecord> devices;
   std::vector<StreamRecord> streams;
   std::vector<LossRecord> losses;
+  std::vector<NvlinkRecord> nvlinks;
+  std::vector<RangeRecord> ranges;
   std::set<std::uint64_t> transfer_streams;  ///< handles on which the runtime moved something
   std::int64_t unknown_records = 0;          ///< of kinds that this version does not know
 

@@ -343,6 +343,37 @@ struct OverheadRecord {
   std::uint32_t reserved = 0;
 };
 
+/// CUPTI: a call of the driver's or the runtime's API (`--api`).
+struct ApiCallRecord {
+  static constexpr RecordKind kKind = RecordKind::kApiCall;
+  std::int64_t time_ns = 0;
+  std::int64_t end_ns = 0;
+  StringId name = 0;  ///< such as "cuMemAlloc_v2"
+  std::uint32_t correlation_id = 0;
+  std::uint32_t thread = 0;
+  std::uint32_t result = 0;  ///< what the call returned
+  std::uint32_t reserved = 0;
+};
+
+/// CUPTI: NVLink between two GPUs, in all its lanes together.
+struct NvlinkRecord {
+  static constexpr RecordKind kKind = RecordKind::kNvlink;
+  std::int64_t time_ns = 0;
+  std::uint8_t first_uuid[16] = {}, second_uuid[16] = {};
+  std::int64_t bytes_per_second = 0;  ///< each way
+  std::uint32_t links = 0;            ///< physical ones
+  std::uint32_t version = 0;
+};
+
+/// A part of the job that was recorded because `--range` asked for it; outside of these nothing was.
+struct RangeRecord {
+  static constexpr RecordKind kKind = RecordKind::kRange;
+  std::int64_t time_ns = 0;
+  std::int64_t end_ns = 0;   ///< 0: still open when the recording stopped
+  StringId what = 0;         ///< as `--range` said it
+  std::uint64_t number = 0;  ///< from 0
+};
+
 /// Something that is missing, told by whoever noticed. What the spool itself drops stands in its status page
 /// instead.
 struct LossRecord {

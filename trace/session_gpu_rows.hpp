@@ -279,4 +279,41 @@ struct SyncRow {
   }
 };
 
+/// One call of the driver's or the runtime's API; recorded where `--api` asked for it.
+struct ApiCallRow {
+  static constexpr const char* kTable = "api_call";
+  std::int64_t process_id = 0;
+  std::optional<std::int64_t> thread = {};
+  std::int64_t name_id = 0;
+  std::int64_t start_ns = 0;
+  std::optional<std::int64_t> end_ns = {};
+  std::optional<std::int64_t> correlation_id = {};
+  std::optional<std::int64_t> result = {};  ///< CUresult or cudaError_t
+
+  template <typename Row = ApiCallRow>
+  static constexpr auto columns() {
+    return std::tuple{Column{"process_id", &Row::process_id}, Column{"thread", &Row::thread},
+                      Column{"name_id", &Row::name_id},       Column{"start_ns", &Row::start_ns},
+                      Column{"end_ns", &Row::end_ns},         Column{"correlation_id", &Row::correlation_id},
+                      Column{"result", &Row::result}};
+  }
+};
+
+/// A part of the job that was recorded; with none, all of it was.
+struct RecordedRangeRow {
+  static constexpr const char* kTable = "recorded_range";
+  std::int64_t process_id = 0;
+  std::int64_t number = 0;  ///< from 0
+  std::string what = {};    ///< as --range said it
+  std::int64_t start_ns = 0;
+  std::optional<std::int64_t> end_ns = {};  ///< NULL: open when the recording stopped
+
+  template <typename Row = RecordedRangeRow>
+  static constexpr auto columns() {
+    return std::tuple{Column{"process_id", &Row::process_id}, Column{"number", &Row::number},
+                      Column{"what", &Row::what}, Column{"start_ns", &Row::start_ns},
+                      Column{"end_ns", &Row::end_ns}};
+  }
+};
+
 }  // namespace tferry::trace

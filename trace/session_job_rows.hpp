@@ -148,7 +148,12 @@ struct LinkRow {
   std::optional<double> d2h_bytes_per_second = {};
   std::optional<double> duplex_h2d_bytes_per_second = {};  ///< both ways at once
   std::optional<double> duplex_d2h_bytes_per_second = {};
-  std::string known_by = {};  ///< measured, learned, assumed or unknown
+  std::string known_by = {};                         ///< measured, learned, assumed or unknown
+  std::optional<std::int64_t> pcie_generation = {};  ///< as it ran
+  std::optional<std::int64_t> pcie_width = {};
+  std::optional<std::int64_t> pcie_generation_most = {};  ///< that both ends can do
+  std::optional<std::int64_t> pcie_width_most = {};
+  std::optional<std::int64_t> numa_node = {};  ///< of the lower end
 
   template <typename Row = LinkRow>
   static constexpr auto columns() {
@@ -162,7 +167,12 @@ struct LinkRow {
                       Column{"d2h_bytes_per_second", &Row::d2h_bytes_per_second},
                       Column{"duplex_h2d_bytes_per_second", &Row::duplex_h2d_bytes_per_second},
                       Column{"duplex_d2h_bytes_per_second", &Row::duplex_d2h_bytes_per_second},
-                      Column{"known_by", &Row::known_by}};
+                      Column{"known_by", &Row::known_by},
+                      Column{"pcie_generation", &Row::pcie_generation},
+                      Column{"pcie_width", &Row::pcie_width},
+                      Column{"pcie_generation_most", &Row::pcie_generation_most},
+                      Column{"pcie_width_most", &Row::pcie_width_most},
+                      Column{"numa_node", &Row::numa_node}};
   }
 };
 

@@ -130,4 +130,19 @@ struct GateRow {
   }
 };
 
+/// What the program calls the contents of an allocation.
+struct AllocationNameRow {
+  static constexpr const char* kTable = "allocation_name";
+  std::int64_t allocation_id = 0;
+  std::string name = {};
+  std::optional<std::string> category = {};  ///< weight, gradient, optimizer, activation, input
+  std::string source = {};                   ///< nvtx, pytorch
+
+  template <typename Row = AllocationNameRow>
+  static constexpr auto columns() {
+    return std::tuple{Column{"allocation_id", &Row::allocation_id}, Column{"name", &Row::name},
+                      Column{"category", &Row::category}, Column{"source", &Row::source}};
+  }
+};
+
 }  // namespace tferry::trace

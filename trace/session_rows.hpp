@@ -13,10 +13,11 @@ namespace tferry::trace {
 /// All tables of a session, in the order in which they are made and documented.
 using SessionRows =
     std::tuple<MetaRow, EnumerationRow, StringRow, ProcessRow, DeviceRow, ProcessDeviceRow, LinkRow,
-               StreamRow, KernelRow, MemcpyRow, MemsetRow, GraphLaunchRow, AllocationRow, AccessRow, SwapRow,
-               GateRow, UmEventRow, CounterRow, SyncRow, MarkerRow, OverheadRow, LossRow, IterationRow,
-               OperationRow, TensorRow, TensorAllocationRow, TransferRow, ContentionRow, BoundRow, PlanRow,
-               PlanActionRow, SimulationRow, RunRow>;
+               StreamRow, KernelRow, MemcpyRow, MemsetRow, GraphLaunchRow, AllocationRow, AllocationNameRow,
+               AccessRow, SwapRow, GateRow, UmEventRow, CounterRow, SyncRow, MarkerRow, OverheadRow,
+               ApiCallRow, RecordedRangeRow, LossRow, IterationRow, OperationRow, TensorRow,
+               TensorAllocationRow, TransferRow, ContentionRow, BoundRow, PlanRow, PlanActionRow,
+               SimulationRow, RunRow>;
 
 /// Calls `visit.template operator()<Row>()` for each table.
 template <typename Visit>

@@ -25,7 +25,7 @@ const EnumerationNames kEnumerations[] = {
     {"transfer_kind", {"unknown", "park", "fetch", "clean_drop", "discard", "in_place"}},
     {"um_event_kind",
      {"unknown", "gpu_fault", "cpu_fault", "migration_to_device", "migration_to_host", "migration_peer",
-      "thrashing"}},
+      "thrashing", "throttling", "remote_map"}},
 };
 
 constexpr const char* kIndexes[] = {
@@ -63,7 +63,23 @@ std::span<const Migration> session_migrations() {
        "ALTER TABLE run ADD COLUMN iterations_followed INTEGER;"
        "ALTER TABLE run ADD COLUMN departures INTEGER;"
        "ALTER TABLE run ADD COLUMN mappings INTEGER;"
-       "ALTER TABLE run ADD COLUMN forced_bytes INTEGER"}};
+       "ALTER TABLE run ADD COLUMN forced_bytes INTEGER"},
+      {2,  // how fast links run, API calls, recorded ranges
+       "ALTER TABLE link ADD COLUMN pcie_generation INTEGER;"
+       "ALTER TABLE link ADD COLUMN pcie_width INTEGER;"
+       "ALTER TABLE link ADD COLUMN pcie_generation_most INTEGER;"
+       "ALTER TABLE link ADD COLUMN pcie_width_most INTEGER;"
+       "ALTER TABLE link ADD COLUMN numa_node INTEGER;"
+       "CREATE TABLE api_call(process_id INTEGER NOT NULL, thread INTEGER, name_id INTEGER NOT NULL, "
+       "start_ns INTEGER NOT NULL, end_ns INTEGER, correlation_id INTEGER, result INTEGER);"
+       "CREATE TABLE recorded_range(process_id INTEGER NOT NULL, number INTEGER NOT NULL, what TEXT NOT "
+       "NULL, "
+       "start_ns INTEGER NOT NULL, end_ns INTEGER);"
+       "CREATE TABLE allocation_name(allocation_id INTEGER NOT NULL, name TEXT NOT NULL, category TEXT, "
+       "source "
+       "TEXT NOT NULL);"
+       "INSERT INTO enumeration(name, value, label) VALUES('um_event_kind', 7, 'throttling'), "
+       "('um_event_kind', 8, 'remote_map')"}};
   return kMigrations;
 }
 

@@ -81,14 +81,33 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
        {"plan.chunk_bytes", "plan.movable_bytes", "plan.chunk_count", "plan.slack", "plan.forced_bytes",
         "plan.link_h2d_bytes_per_second", "plan.link_d2h_bytes_per_second",
         "plan.duplex_h2d_bytes_per_second", "plan.duplex_d2h_bytes_per_second", "plan_action.tensor",
-        "run.iterations_followed", "run.departures", "run.mappings", "run.forced_bytes"}) {
+        "run.iterations_followed", "run.departures", "run.mappings", "run.forced_bytes",
+        "link.pcie_generation", "link.pcie_width", "link.pcie_generation_most", "link.pcie_width_most",
+        "link.numa_node"}) {
     const std::string name = added;
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
   }
+  for (const char* added : {"api_call", "recorded_range", "allocation_name"})
+    old.execute(std::string("DROP TABLE ") + added);
   EXPECT_NE(columns(old), columns(fresh));
   migrate(old, kSessionVersion, session_migrations());
   EXPECT_EQ(columns(old), columns(fresh));
+}
+
+TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
+  Database old;
+  make_version_1(old);
+  old.execute("DELETE FROM enumeration WHERE name = 'um_event_kind' AND value > 6");
+  old.execute(
+      "PRAGMA user_version = 2; DROP TABLE api_call; DROP TABLE recorded_range; DROP TABLE allocation_name");
+  for (const char* column :
+       {"pcie_generation", "pcie_width", "pcie_generation_most", "pcie_width_most", "numa_node"}) {
+    old.execute(std::string("ALTER TABLE link DROP COLUMN ") + column);
+  }
+  migrate(old, kSessionVersion, session_migrations());
+  EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'um_event_kind' AND value = 8"),
+            "remote_map");
 }
 
 }  // namespace

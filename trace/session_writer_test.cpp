@@ -85,7 +85,9 @@ TEST(SessionWriterTest, CanBeBuiltElsewhere) {
 }
 
 // The same across file systems, where a rename cannot work. Skipped where there is only one.
-TEST(SessionWriterTest, IsCopiedWhereItCannotBeRenamed) {
+// sheffield_hpc#1049, crush#3461: SQLite on Lustre or NFS, locked or corrupt. Built locally, published by
+// copy and rename.
+TEST(SessionWriterTest, Sheffield1049Crush3461IsCopiedWhereItCannotBeRenamed) {
   const TestDirectory target;
   const std::string other = "/dev/shm";
   if (access(other.c_str(), W_OK) != 0) GTEST_SKIP() << "no second file system";
