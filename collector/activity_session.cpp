@@ -13,6 +13,7 @@ namespace {
 using trace::LossReason;
 using trace::RecordKind;
 using trace::SpoolWriter;
+using RangeKind = trace::RangeRequest::Kind;
 
 std::int64_t realtime_minus_monotonic_ns() {
   timespec realtime{};
@@ -25,6 +26,8 @@ std::string kind_text(CUpti_ActivityKind kind) {
   const std::string name(trace::record_kind_name(record));
   return name + " records (activity kind " + std::to_string(static_cast<int>(kind)) + ")";
 }
+
+constexpr std::int64_t kNever = 1'000'000LL * 1'000'000'000;
 
 template <typename Handle>
 std::uint64_t number(Handle handle) {
@@ -44,7 +47,15 @@ ActivitySession::ActivitySession(CuptiApi& cupti, SpoolWriter& spool, DeviceLook
       pid_(getpid()),
       pool_(config.buffers, config.ready_buffers),
       writer_(spool, devices),
-      thread_([this](PeriodicThread::Cause cause) { cycle(cause); }, config.flush_interval_ns) {}
+      range_timer_(
+          [this](PeriodicThread::Cause cause) {
+            if (cause == PeriodicThread::Cause::kInterval) on_range_timer();
+          },
+          std::max<std::int64_t>(1'000'000, config.range.start_ns)),
+      thread_([this](PeriodicThread::Cause cause) { cycle(cause); }, config.flush_interval_ns) {
+  writer_.set_names(cupti);
+  if (config_.range.kind == RangeKind::kNvtx) nvtx_.emplace(config_.range.name, config_.range.domain);
+}
 
 ActivitySession::~ActivitySession() {
   ActivitySession* self = this;
@@ -90,7 +101,12 @@ bool ActivitySession::start() {
     return false;
   }
   active_ = true;
-  enable_kinds();
+  enable_structure();
+  if (config_.range.kind == RangeKind::kAll) {
+    want_recording(true);
+  } else {
+    enable_range_callbacks();
+  }
   spool_.flush();
   return true;
 }
@@ -110,14 +126,110 @@ bool ActivitySession::set_clock() {
   return true;
 }
 
-void ActivitySession::enable_kinds() {
+void ActivitySession::enable_structure() {
   for (const CUpti_ActivityKind kind : config_.kinds) {
-    succeeded(cupti_.enable(kind), record_kind_of(kind), kind_text(kind));
+    if (is_structure(kind)) succeeded(cupti_.enable(kind), record_kind_of(kind), kind_text(kind));
   }
   succeeded(cupti_.enable_callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED),
             RecordKind::kContext, "to tell of new contexts");
   succeeded(cupti_.enable_callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED),
             RecordKind::kStream, "to tell of new streams");
+}
+
+void ActivitySession::enable_range_callbacks() {
+  const auto enable = [this](CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+    succeeded(cupti_.enable_callback(domain, id), RecordKind::kRange,
+              "to tell of the range " + config_.range.text);
+  };
+  switch (config_.range.kind) {
+    case RangeKind::kAll:
+      break;
+    case RangeKind::kProfilerApi:
+      enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);
+      enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
+      break;
+    case RangeKind::kNvtx:
+      for (const CUpti_CallbackId id : NvtxRanges::calls()) enable(CUPTI_CB_DOMAIN_NVTX, id);
+      break;
+    case RangeKind::kTime:
+      if (!range_timer_.start()) {
+        append_loss(
+            spool_, RecordKind::kRange, LossReason::kUnsupported, -1,
+            "The system refused a thread to time the range " + config_.range.text + ": nothing is recorded");
+      }
+      break;
+  }
+}
+
+void ActivitySession::want_recording(bool on) {
+  if (ranges_over_.load(std::memory_order_acquire)) return;
+  wanted_.store(on, std::memory_order_release);
+  // Whoever comes while another thread is at it leaves it to that one: no lock is held over a CUPTI call.
+  const auto wanted = [this] { return wanted_ && !ranges_over_; };
+  do {
+    if (changing_.exchange(true, std::memory_order_acq_rel)) return;
+    for (bool now_wanted = wanted(); now_wanted != recording_; now_wanted = wanted()) {
+      record_operations(now_wanted);
+    }
+    changing_.store(false, std::memory_order_release);
+  } while (wanted() != recording_);
+}
+
+void ActivitySession::record_operations(bool on) {
+  if (on) note_range(true);
+  for (const CUpti_ActivityKind kind : config_.kinds) {
+    if (is_structure(kind)) continue;
+    const CUptiResult result = on ? cupti_.enable(kind) : cupti_.disable(kind);
+    if (on && range_.number == 0) succeeded(result, record_kind_of(kind), kind_text(kind));
+  }
+  if (unified_memory_ready_) {
+    constexpr auto kKind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
+    const CUptiResult result = on ? cupti_.enable(kKind) : cupti_.disable(kKind);
+    if (on && range_.number == 0) succeeded(result, RecordKind::kUmEvent, kind_text(kKind));
+  }
+  if (config_.blocking_calls) {
+    bool refused = false;
+    for (const CUpti_CallbackId id : blocking_driver_calls()) {
+      const CUptiResult result = cupti_.enable_driver_call(id, on);
+      if (result == CUPTI_SUCCESS || refused || !on || range_.number > 0) continue;
+      refused = !succeeded(result, RecordKind::kApiCall, "records of the driver's calls");
+    }
+  }
+  recording_ = on;
+  if (!on) note_range(false);
+}
+
+void ActivitySession::note_range(bool opened) {
+  if (config_.range.kind == RangeKind::kAll) return;
+  if (opened) {
+    range_.time_ns = SpoolWriter::now_ns();
+    range_.end_ns = 0;
+    range_.what = spool_.intern(config_.range.text);
+    return;
+  }
+  range_.end_ns = SpoolWriter::now_ns();
+  spool_.append(range_);
+  ++range_.number;
+  if (config_.stop_after_range) ranges_over_.store(true, std::memory_order_release);
+}
+
+void ActivitySession::on_range_timer() {
+  if (in_child()) return;
+  want_recording(!timer_began_);
+  range_timer_.set_interval(timer_began_ ? kNever : config_.range.duration_ns);
+  timer_began_ = true;
+}
+
+void ActivitySession::on_profiler_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (config_.range.kind != RangeKind::kProfilerApi || call.callbackSite != CUPTI_API_ENTER) return;
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart) want_recording(true);
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop) want_recording(false);
+}
+
+void ActivitySession::on_nvtx(CUpti_CallbackId id, const CUpti_NvtxData& call) {
+  if (!nvtx_) return;
+  const NvtxRanges::Change change = nvtx_->on_call(id, call);
+  if (change != NvtxRanges::Change::kNone) want_recording(change == NvtxRanges::Change::kOpened);
 }
 
 std::uint64_t ActivitySession::now() { return static_cast<std::uint64_t>(SpoolWriter::now_ns()); }
@@ -140,7 +252,12 @@ void ActivitySession::complete_buffer(CUcontext, std::uint32_t, std::uint8_t* bu
 void ActivitySession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                   const void* data) {
   auto* session = static_cast<ActivitySession*>(self);
-  if (domain != CUPTI_CB_DOMAIN_RESOURCE || data == nullptr || session->in_child()) return;
+  if (data == nullptr || session->in_child()) return;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+    return session->on_profiler_call(id, *static_cast<const CUpti_CallbackData*>(data));
+  }
+  if (domain == CUPTI_CB_DOMAIN_NVTX) return session->on_nvtx(id, *static_cast<const CUpti_NvtxData*>(data));
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   const auto& resource = *static_cast<const CUpti_ResourceData*>(data);
   if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) session->on_context(resource);
   if (id == CUPTI_CBID_RESOURCE_STREAM_CREATED) session->on_stream(resource);
@@ -172,7 +289,9 @@ void ActivitySession::enable_unified_memory(std::uint32_t device) {
   }
   const bool configured = succeeded(cupti_.configure_unified_memory(device), RecordKind::kUmEvent,
                                     "unified-memory counters of device " + std::to_string(device));
-  if (configured && first) {
+  if (!configured || !first) return;
+  unified_memory_ready_ = true;
+  if (wanted_) {
     succeeded(cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), RecordKind::kUmEvent,
               kind_text(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
   }
@@ -188,6 +307,7 @@ void ActivitySession::cycle(PeriodicThread::Cause cause) {
   if (cause == PeriodicThread::Cause::kWoken) return;
   check_dropped();
   if (last) {
+    if (recording_ && config_.range.kind != RangeKind::kAll) spool_.append(range_);
     writer_.finish();
     tell_losses();
   }
@@ -251,6 +371,8 @@ void ActivitySession::tell_losses() {
 void ActivitySession::finish() {
   if (in_child() || finished_) return;
   finished_ = true;
+  ranges_over_ = true;
+  range_timer_.finish(config_.exit_timeout_ns);
   if (active_ && !thread_.finish(config_.exit_timeout_ns)) {
     append_loss(spool_, RecordKind::kNone, LossReason::kCupti, -1,
                 "CUPTI did not give its last records back within " +

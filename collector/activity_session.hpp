@@ -5,12 +5,14 @@
 #include "collector/config.hpp"
 #include "collector/cupti_api.hpp"
 #include "collector/device_lookup.hpp"
+#include "collector/nvtx_ranges.hpp"
 #include "collector/periodic_thread.hpp"
 #include "trace/spool_writer.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,6 +32,10 @@ namespace tferry::collector {
 /// What a SIGKILL costs: plain flushes every 200 ms withhold a buffer with an unfinished record, and the
 /// spool is written right after each; so the last quarter second, or the time since the start of a kernel
 /// that still runs. `finish` forces the rest out.
+///
+/// With a range, only structure (devices, contexts, streams) is recorded until it opens, and again from its
+/// end; the kinds are enabled and disabled within the call that opens and closes it, so that the job waits
+/// for nothing but these CUPTI calls, and a second range begins as the first did.
 ///
 /// In a child after fork nothing here does anything: not CUPTI's callbacks, not finish.
 ///
@@ -62,10 +68,18 @@ class ActivitySession {
   bool in_child() const;
   bool succeeded(CUptiResult result, trace::RecordKind kind, std::string_view what);
   bool set_clock();
-  void enable_kinds();
+  void enable_structure();
+  void enable_range_callbacks();
+  /// Operations are recorded from here on, or no more.
+  void want_recording(bool on);
+  void record_operations(bool on);
+  void note_range(bool opened);
+  void on_range_timer();
   void on_context(const CUpti_ResourceData& resource);
   void on_stream(const CUpti_ResourceData& resource);
   void enable_unified_memory(std::uint32_t device);
+  void on_profiler_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
+  void on_nvtx(CUpti_CallbackId id, const CUpti_NvtxData& call);
 
   void cycle(PeriodicThread::Cause cause);
   void decode_completed();
@@ -88,6 +102,16 @@ class ActivitySession {
   std::int64_t damaged_buffers_ = 0;
   std::mutex unified_memory_mutex_;
   std::set<std::uint32_t> unified_memory_devices_;
+  std::atomic<bool> unified_memory_ready_ = false;
+
+  std::atomic<bool> wanted_ = false;     ///< operations are to be recorded
+  std::atomic<bool> changing_ = false;   ///< one thread is enabling or disabling kinds
+  std::atomic<bool> recording_ = false;  ///< kinds are enabled
+  trace::RangeRecord range_;             ///< of that thread: the open range
+  std::atomic<bool> ranges_over_ = false;
+  std::optional<NvtxRanges> nvtx_;
+  bool timer_began_ = false;
+  PeriodicThread range_timer_;
   PeriodicThread thread_;
 
   static std::atomic<ActivitySession*> current_;

@@ -154,7 +154,7 @@ TEST_F(ActivitySessionTest, DroppedRecordsAreCounted) {
 }
 
 // nccl#1108, pytorch#60158: the job never waits for the profiler for ever.
-TEST_F(ActivitySessionTest, Nccl1108AFlushThatHangsDoesNotHoldTheJobUp) {
+TEST_F(ActivitySessionTest, Nccl1108Pytorch60158AFlushThatHangsDoesNotHoldTheJobUp) {
   config_.exit_timeout_ns = 20'000'000;
   ASSERT_TRUE(start());
   cupti_.hold_flush(true);

@@ -57,9 +57,32 @@ void ActivityWriter::write(const CUpti_Activity& activity) {
       ++unsupported_[activity.kind];
       return;
     }
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+      return write_api_call(as<CUpti_ActivityAPI>(activity));
+    case CUPTI_ACTIVITY_KIND_NVLINK: {
+      const auto nvlink = decode(as<CUpti_ActivityNvLink4>(activity), trace::SpoolWriter::now_ns());
+      if (nvlink) append(*nvlink);  // one that ends at a switch or a processor joins no two GPUs
+      return;
+    }
     default:
       ++unsupported_[activity.kind];
   }
+}
+
+void ActivityWriter::write_api_call(const CUpti_ActivityAPI& call) {
+  if (names_ == nullptr) {
+    ++unsupported_[call.kind];
+    return;
+  }
+  const auto [place, is_new] = call_names_.try_emplace({call.kind, call.cbid}, 0);
+  if (is_new) {
+    const auto domain =
+        call.kind == CUPTI_ACTIVITY_KIND_DRIVER ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+    const char* name = names_->callback_name(domain, call.cbid);
+    place->second = spool_.intern(name != nullptr ? std::string(name) : "call " + std::to_string(call.cbid));
+  }
+  append(decode(call, time_, place->second));
 }
 
 void ActivityWriter::write_device(const CUpti_ActivityDevice5& device) {

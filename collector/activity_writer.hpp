@@ -1,5 +1,6 @@
 #pragma once
 
+#include "collector/cupti_api.hpp"
 #include "collector/decode.hpp"
 #include "collector/device_lookup.hpp"
 #include "collector/marker_table.hpp"
@@ -25,6 +26,8 @@ class ActivityWriter {
   ActivityWriter(trace::SpoolWriter& spool, DeviceLookup& devices) : spool_(spool), devices_(devices) {}
 
   void set_time_base(TimeBase time) { time_ = time; }
+  /// Who names API calls; without it they are counted as not recorded.
+  void set_names(CuptiApi& cupti) { names_ = &cupti; }
 
   /// One record of a CUPTI buffer. Kinds that this version does not know are counted.
   void write(const CUpti_Activity& activity);
@@ -50,12 +53,15 @@ class ActivityWriter {
   void write_device(const CUpti_ActivityDevice5& device);
   void write_context(const CUpti_ActivityContext3& context);
   void write_stream(const CUpti_ActivityStream& stream);
+  void write_api_call(const CUpti_ActivityAPI& call);
   trace::StringId intern(const char* text) { return text == nullptr ? 0 : spool_.intern(text); }
 
   trace::SpoolWriter& spool_;
   DeviceLookup& devices_;
   TimeBase time_;
   MarkerTable markers_;
+  CuptiApi* names_ = nullptr;
+  std::map<std::pair<CUpti_ActivityKind, CUpti_CallbackId>, trace::StringId> call_names_;
   std::int64_t written_ = 0;
   std::map<CUpti_ActivityKind, std::int64_t> unsupported_;
 

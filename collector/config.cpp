@@ -1,6 +1,7 @@
 #include "collector/config.hpp"
 
 #include "trace/job_environment.hpp"
+#include "trace/rank.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +12,7 @@
 namespace tferry::collector {
 namespace {
 
-constexpr const char* kUsual = "kernel,memcpy,memset,sync,marker,overhead";
+constexpr const char* kUsual = "kernel,memcpy,memset,sync,marker,overhead,link";
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -30,6 +31,49 @@ void add_error(Config& config, const std::string& text) {
 
 }  // namespace
 
+bool is_structure(CUpti_ActivityKind kind) {
+  return kind == CUPTI_ACTIVITY_KIND_DEVICE || kind == CUPTI_ACTIVITY_KIND_CONTEXT ||
+         kind == CUPTI_ACTIVITY_KIND_STREAM || kind == CUPTI_ACTIVITY_KIND_NVLINK;
+}
+
+const std::vector<CUpti_CallbackId>& blocking_driver_calls() {
+  static const std::vector<CUpti_CallbackId> calls = {CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemCreate,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemRelease,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemMap,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemUnmap,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemSetAccess,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemPoolTrimTo,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemPrefetchAsync_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemcpy,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuModuleLoadDataEx,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuModuleLoadFatBinary,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadData,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams,
+                                                      CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2};
+  return calls;
+}
+
 bool choose_kinds(const char* list, Config& config) {
   struct Choice {
     std::string_view name;
@@ -42,10 +86,12 @@ bool choose_kinds(const char* list, Config& config) {
       {"sync", {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION}},
       {"marker", {CUPTI_ACTIVITY_KIND_MARKER}},
       {"overhead", {CUPTI_ACTIVITY_KIND_OVERHEAD}},
+      {"link", {CUPTI_ACTIVITY_KIND_NVLINK}},
   };
   // What says where the others happened comes first.
   config.kinds = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM};
   config.unified_memory = false;
+  config.blocking_calls = false;
   bool understood = true;
   std::string_view rest = list == nullptr || *list == '\0' ? kUsual : list;
   while (!rest.empty()) {
@@ -57,9 +103,12 @@ bool choose_kinds(const char* list, Config& config) {
       config.kinds.insert(config.kinds.end(), choice->kinds.begin(), choice->kinds.end());
     } else if (name == "um") {
       config.unified_memory = true;
+    } else if (name == "api") {
+      config.blocking_calls = true;
     } else if (!name.empty()) {
-      add_error(config, std::string(trace::environment::kCollect) + " names '" + std::string(name) +
-                            "', which is none of kernel, memcpy, memset, sync, marker, overhead, um");
+      add_error(config,
+                std::string(trace::environment::kCollect) + " names '" + std::string(name) +
+                    "', which is none of kernel, memcpy, memset, sync, marker, overhead, link, um, api");
       understood = false;
     }
   }
@@ -76,6 +125,13 @@ Config Config::from_environment() {
     add_error(config, std::string(trace::environment::kSpoolLimit) + "=" + std::string(limit) +
                           " is not a number of bytes: no limit");
   }
+  std::string range_error;
+  if (!trace::RangeRequest::parse(variable(trace::environment::kRange), config.range, range_error)) {
+    add_error(config, range_error + ": all of it is recorded");
+  }
+  config.stop_after_range = variable(trace::environment::kAfterRange) == "stop";
+  if (!trace::wanted_rank(trace::Rank::from_environment(), variable(trace::environment::kRanks)))
+    config.run_directory.clear();
   return config;
 }
 

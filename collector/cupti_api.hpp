@@ -40,6 +40,11 @@ class CuptiApi {
   virtual CUptiResult register_buffers(CUpti_BuffersCallbackRequestFunc request,
                                        CUpti_BuffersCallbackCompleteFunc complete) noexcept = 0;
   virtual CUptiResult enable(CUpti_ActivityKind kind) noexcept = 0;
+  virtual CUptiResult disable(CUpti_ActivityKind kind) noexcept = 0;
+  /// Records of one driver call, by CUpti_driver_api_trace_cbid.
+  virtual CUptiResult enable_driver_call(CUpti_CallbackId id, bool on) noexcept = 0;
+  /// CUPTI's name of a call, such as "cuMemAlloc_v2"; null if it knows none.
+  virtual const char* callback_name(CUpti_CallbackDomain domain, CUpti_CallbackId id) noexcept = 0;
   /// All unified-memory counters of a device.
   virtual CUptiResult configure_unified_memory(std::uint32_t device) noexcept = 0;
   virtual CUptiResult flush(bool forced) noexcept = 0;

@@ -3,6 +3,7 @@
 // Newer than 13.0 in some copies of libcupti.so.13: null where the loaded one lacks it, because a library
 // with an unresolved symbol is dropped by the driver without a word.
 #pragma weak cuptiSubscribe_v2
+#pragma weak cuptiActivityEnableDriverApi
 
 namespace tferry::collector {
 
@@ -50,6 +51,18 @@ CUptiResult CuptiLibrary::register_buffers(CUpti_BuffersCallbackRequestFunc requ
 }
 
 CUptiResult CuptiLibrary::enable(CUpti_ActivityKind kind) noexcept { return cuptiActivityEnable(kind); }
+
+CUptiResult CuptiLibrary::disable(CUpti_ActivityKind kind) noexcept { return cuptiActivityDisable(kind); }
+
+CUptiResult CuptiLibrary::enable_driver_call(CUpti_CallbackId id, bool on) noexcept {
+  if (&cuptiActivityEnableDriverApi == nullptr) return CUPTI_ERROR_NOT_SUPPORTED;
+  return cuptiActivityEnableDriverApi(id, on ? 1 : 0);
+}
+
+const char* CuptiLibrary::callback_name(CUpti_CallbackDomain domain, CUpti_CallbackId id) noexcept {
+  const char* name = nullptr;
+  return cuptiGetCallbackName(domain, id, &name) == CUPTI_SUCCESS ? name : nullptr;
+}
 
 CUptiResult CuptiLibrary::configure_unified_memory(std::uint32_t device) noexcept {
   constexpr int kKinds = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT - 1;

@@ -17,6 +17,9 @@ class CuptiLibrary final : public CuptiApi {
   CUptiResult register_buffers(CUpti_BuffersCallbackRequestFunc request,
                                CUpti_BuffersCallbackCompleteFunc complete) noexcept override;
   CUptiResult enable(CUpti_ActivityKind kind) noexcept override;
+  CUptiResult disable(CUpti_ActivityKind kind) noexcept override;
+  CUptiResult enable_driver_call(CUpti_CallbackId id, bool on) noexcept override;
+  const char* callback_name(CUpti_CallbackDomain domain, CUpti_CallbackId id) noexcept override;
   CUptiResult configure_unified_memory(std::uint32_t device) noexcept override;
   CUptiResult flush(bool forced) noexcept override;
   CUptiResult next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) noexcept override;

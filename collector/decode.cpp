@@ -1,6 +1,7 @@
 #include "collector/decode.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace tferry::collector {
@@ -230,16 +231,52 @@ std::optional<trace::UmEventRecord> decode(const CUpti_ActivityUnifiedMemoryCoun
       record.kind = trace::UmEventKind::kGpuFault;
       record.source_device = device(counter.srcId);
       record.count = bytes(counter.value);
+      record.cause = counter.flags;  // how it was accessed: 1 read, 2 write, 3 atomic, 4 prefetch
       return record;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING:
       record.kind = trace::UmEventKind::kThrashing;
       record.end_ns = record.time_ns;
+      break;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING:
+      record.kind = trace::UmEventKind::kThrottling;
+      record.source_device = device(counter.srcId);
+      return record;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP:
+      record.kind = trace::UmEventKind::kRemoteMap;
+      record.end_ns = record.time_ns;
+      record.source_device = device(counter.srcId);
+      record.destination_device = device(counter.dstId);
       break;
     default:
       return std::nullopt;
   }
   record.bytes = bytes(counter.value);
   if (record.kind != trace::UmEventKind::kThrashing) record.cause = counter.flags;
+  return record;
+}
+
+trace::ApiCallRecord decode(const CUpti_ActivityAPI& call, TimeBase time, trace::StringId name) {
+  trace::ApiCallRecord record;
+  record.time_ns = time.convert(call.start);
+  record.end_ns = time.convert(call.end);
+  record.name = name;
+  record.correlation_id = call.correlationId;
+  record.thread = call.threadId;
+  record.result = call.returnValue;
+  return record;
+}
+
+std::optional<trace::NvlinkRecord> decode(const CUpti_ActivityNvLink4& nvlink, std::int64_t now_ns) {
+  if (nvlink.typeDev0 != CUPTI_DEV_TYPE_GPU || nvlink.typeDev1 != CUPTI_DEV_TYPE_GPU) return std::nullopt;
+  trace::NvlinkRecord record;
+  record.time_ns = now_ns;
+  static_assert(sizeof record.first_uuid == sizeof nvlink.idDev0.uuidDev.bytes);
+  std::memcpy(record.first_uuid, nvlink.idDev0.uuidDev.bytes, sizeof record.first_uuid);
+  std::memcpy(record.second_uuid, nvlink.idDev1.uuidDev.bytes, sizeof record.second_uuid);
+  record.links = nvlink.physicalNvLinkCount;
+  record.version = nvlink.nvlinkVersion;
+  // CUPTI tells kilobytes a second of all physical links in one direction.
+  record.bytes_per_second = bytes(nvlink.bandwidth) * 1000;
   return record;
 }
 
@@ -265,6 +302,11 @@ trace::RecordKind record_kind_of(CUpti_ActivityKind kind) {
       return trace::RecordKind::kMarker;
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
       return trace::RecordKind::kOverhead;
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+      return trace::RecordKind::kApiCall;
+    case CUPTI_ACTIVITY_KIND_NVLINK:
+      return trace::RecordKind::kNvlink;
     case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
       return trace::RecordKind::kUmEvent;
     default:

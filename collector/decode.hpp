@@ -33,6 +33,10 @@ trace::OverheadRecord decode(const CUpti_ActivityOverhead3& overhead, TimeBase t
 /// None for a counter kind that has no record.
 std::optional<trace::UmEventRecord> decode(const CUpti_ActivityUnifiedMemoryCounter3& counter, TimeBase time);
 
+trace::ApiCallRecord decode(const CUpti_ActivityAPI& call, TimeBase time, trace::StringId name);
+/// None where an end is no GPU.
+std::optional<trace::NvlinkRecord> decode(const CUpti_ActivityNvLink4& nvlink, std::int64_t now_ns);
+
 trace::CopyKind copy_kind(std::uint8_t cupti_kind);
 trace::MemoryKind memory_kind(std::uint16_t cupti_kind);
 const char* overhead_name(CUpti_ActivityOverheadKind kind);

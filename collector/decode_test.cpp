@@ -177,10 +177,79 @@ TEST(DecodeTest, CpuFaultHasAnAddressOfCodeForValueWhichIsNoCount) {
   EXPECT_EQ(record->end_ns, 3);
 }
 
+TEST(DecodeTest, GpuFaultsSayHowMemoryWasAccessed) {
+  CUpti_ActivityUnifiedMemoryCounter3 counter{};
+  counter.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT;
+  counter.value = 31;
+  counter.srcId = 1;
+  counter.flags = CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_WRITE;
+  const auto record = decode(counter, {});
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->kind, trace::UmEventKind::kGpuFault);
+  EXPECT_EQ(record->count, 31);
+  EXPECT_EQ(record->source_device, 1);
+  EXPECT_EQ(record->cause, 2u);
+}
+
+TEST(DecodeTest, ThrottlingHasASpanAndARemoteMapItsEndsAndCause) {
+  CUpti_ActivityUnifiedMemoryCounter3 counter{};
+  counter.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING;
+  counter.start = 10;
+  counter.end = 30;
+  counter.srcId = 1;
+  const auto throttling = decode(counter, {});
+  ASSERT_TRUE(throttling);
+  EXPECT_EQ(throttling->kind, trace::UmEventKind::kThrottling);
+  EXPECT_EQ(throttling->end_ns, 30);
+  EXPECT_EQ(throttling->source_device, 1);
+  counter.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP;
+  counter.flags = CUPTI_ACTIVITY_UNIFIED_MEMORY_REMOTE_MAP_CAUSE_OUT_OF_MEMORY;
+  counter.value = 65536;
+  const auto map = decode(counter, {});
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->kind, trace::UmEventKind::kRemoteMap);
+  EXPECT_EQ(map->bytes, 65536);
+  EXPECT_EQ(map->end_ns, map->time_ns);
+  EXPECT_EQ(map->cause, 4u);
+}
+
 TEST(DecodeTest, CounterKindsWithoutARecordAreNone) {
   CUpti_ActivityUnifiedMemoryCounter3 counter{};
-  counter.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP;
+  counter.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_UNKNOWN;
   EXPECT_FALSE(decode(counter, {}));
+}
+
+TEST(DecodeTest, ACallOfTheDriverHasItsThreadAndResult) {
+  CUpti_ActivityAPI call{};
+  call.start = 5;
+  call.end = 9;
+  call.threadId = 77;
+  call.correlationId = 3;
+  call.returnValue = 2;
+  const trace::ApiCallRecord record = decode(call, {}, 8);
+  EXPECT_EQ(record.time_ns, 5);
+  EXPECT_EQ(record.end_ns, 9);
+  EXPECT_EQ(record.name, 8u);
+  EXPECT_EQ(record.thread, 77u);
+  EXPECT_EQ(record.correlation_id, 3u);
+  EXPECT_EQ(record.result, 2u);
+}
+
+TEST(DecodeTest, NvlinkBetweenTwoGpusHasBothAndItsRate) {
+  CUpti_ActivityNvLink4 nvlink{};
+  nvlink.typeDev0 = nvlink.typeDev1 = CUPTI_DEV_TYPE_GPU;
+  nvlink.idDev0.uuidDev.bytes[0] = 1;
+  nvlink.idDev1.uuidDev.bytes[0] = 2;
+  nvlink.physicalNvLinkCount = 18;
+  nvlink.bandwidth = 450'000'000;  // kilobytes a second
+  const auto record = decode(nvlink, 5);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->first_uuid[0], 1);
+  EXPECT_EQ(record->second_uuid[0], 2);
+  EXPECT_EQ(record->links, 18u);
+  EXPECT_EQ(record->bytes_per_second, 450'000'000'000);
+  nvlink.typeDev1 = CUPTI_DEV_TYPE_NPU;
+  EXPECT_FALSE(decode(nvlink, 5));
 }
 
 TEST(DecodeTest, UnknownTimesStayUnknownWhateverTheOffset) {
@@ -191,7 +260,7 @@ TEST(DecodeTest, UnknownTimesStayUnknownWhateverTheOffset) {
 }
 
 // parcagpu#23: zero and reversed times reach the spool as they are, where the reader counts them.
-TEST(DecodeTest, Parcagpu23ZeroAndReversedTimesAreKeptAsTheyAre) {
+TEST(DecodeTest, Parcagpu23Nvrx115ZeroAndReversedTimesAreKeptAsTheyAre) {
   const auto zero = decode(kernel_activity("k", 0, 0), {}, 1);
   EXPECT_EQ(zero.time_ns, 0);
   EXPECT_EQ(zero.end_ns, 0);
@@ -205,7 +274,8 @@ TEST(DecodeTest, EveryKindThatIsEnabledHasARecordKind) {
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
         CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_DEVICE,
         CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM, CUPTI_ACTIVITY_KIND_MARKER,
-        CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
+        CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER, CUPTI_ACTIVITY_KIND_DRIVER,
+        CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_NVLINK}) {
     EXPECT_NE(record_kind_of(kind), trace::RecordKind::kNone) << kind;
   }
 }

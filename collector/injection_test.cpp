@@ -199,7 +199,7 @@ TEST_F(InjectionTest, AProgramThatReplacesItselfGetsASpoolOfItsOwn) {
 }
 
 // kineto#686, papi#594: never finalized (the fake would abort), never unloaded.
-TEST_F(InjectionTest, Kineto686TheLibraryStaysAndCuptiIsNeverFinalized) {
+TEST_F(InjectionTest, Kineto686Papi594TheLibraryStaysAndCuptiIsNeverFinalized) {
   EXPECT_EQ(job({"launch", "10", "unload", "launch", "10", "exit"}).end(), 0);
   EXPECT_EQ(kernels(spools()[0]), 20u);
 }

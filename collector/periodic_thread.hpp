@@ -27,6 +27,8 @@ class PeriodicThread {
   /// False if the system has no thread to give.
   bool start() noexcept;
   void wake() noexcept;
+  /// For the next interval; from within a cycle.
+  void set_interval(std::int64_t interval_ns) noexcept { interval_ns_ = interval_ns; }
   /// Runs the last cycle and waits for it, at most `timeout_ns`. False if it did not end in time: the thread
   /// then goes on alone.
   bool finish(std::int64_t timeout_ns) noexcept;
@@ -35,7 +37,7 @@ class PeriodicThread {
   void run();
 
   std::function<void(Cause)> cycle_;
-  std::int64_t interval_ns_;
+  std::int64_t interval_ns_;  ///< of the thread, once it runs
   std::mutex mutex_;
   std::condition_variable wake_, ended_;
   bool woken_ = false, finishing_ = false, done_ = false;

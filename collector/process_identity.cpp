@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <string_view>
 #include <unistd.h>
 
@@ -13,19 +11,6 @@ namespace tferry::collector {
 namespace {
 
 constexpr std::size_t kMaxCommand = 4096;
-
-int first_number(std::initializer_list<const char*> variables) {
-  for (const char* name : variables) {
-    const char* text = std::getenv(name);
-    if (text == nullptr || *text == '\0') continue;
-    char* end = nullptr;
-    const long value = std::strtol(text, &end, 10);
-    if (*end == '\0' && value >= 0 && value <= std::numeric_limits<int>::max()) {
-      return static_cast<int>(value);
-    }
-  }
-  return -1;
-}
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -74,13 +59,6 @@ std::string quoted(const std::string& text) {
 }
 
 }  // namespace
-
-Rank Rank::from_environment() {
-  return {.rank = first_number({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}),
-          .local_rank =
-              first_number({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}),
-          .world_size = first_number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})};
-}
 
 std::string masked_command(const std::vector<std::string>& arguments) {
   std::string line;

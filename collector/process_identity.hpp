@@ -1,5 +1,6 @@
 #pragma once
 
+#include "trace/rank.hpp"
 #include "trace/records.hpp"
 #include "trace/spool_writer.hpp"
 
@@ -9,12 +10,7 @@
 
 namespace tferry::collector {
 
-/// Who this process is. Ranks by the variables that launchers set (torchrun, Open MPI, MPICH and Intel MPI,
-/// Slurm); -1 where none is set or what is set is no number.
-struct Rank {
-  int rank = -1, local_rank = -1, world_size = -1;
-  static Rank from_environment();
-};
+using trace::Rank;
 
 /// The arguments as one line, with what looks like a secret replaced by "***": values of options and
 /// assignments named like a key, token or password, credentials in URLs, and well-known token forms.

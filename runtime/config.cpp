@@ -1,6 +1,7 @@
 #include "runtime/config.hpp"
 
 #include "trace/job_environment.hpp"
+#include "trace/rank.hpp"
 
 #include <cerrno>
 #include <cmath>
@@ -55,6 +56,11 @@ bool flag(const char* name) {
   return text != nullptr && *text != '\0' && std::string_view(text) != "0";
 }
 
+bool own_rank_is_wanted() {
+  const char* list = std::getenv(variables::kRanks);
+  return list == nullptr || trace::wanted_rank(trace::Rank::from_environment(), list);
+}
+
 }  // namespace
 
 bool parse_budgets(const char* text, std::vector<BudgetRule>& rules) {
@@ -105,7 +111,7 @@ Config Config::from_environment() {
   Config config;
   config.off = flag(variables::kOff);
   config.verify = flag(variables::kVerify);
-  config.record = flag(variables::kRecord);
+  config.record = flag(variables::kRecord) && own_rank_is_wanted();
   config.times = flag(variables::kTimes);
   if (const char* directory = std::getenv(variables::kRunDirectory)) config.run_directory = directory;
   if (const char* file = std::getenv(variables::kPlan)) config.plan = file;

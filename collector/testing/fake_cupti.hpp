@@ -61,6 +61,15 @@ class FakeCupti final : public CuptiApi {
   CUptiResult enable(CUpti_ActivityKind kind) noexcept override {
     return answer("enable " + std::to_string(kind));
   }
+  CUptiResult disable(CUpti_ActivityKind kind) noexcept override {
+    return answer("disable " + std::to_string(kind));
+  }
+  CUptiResult enable_driver_call(CUpti_CallbackId id, bool on) noexcept override {
+    return answer((on ? "enable_driver_call " : "disable_driver_call ") + std::to_string(id));
+  }
+  const char* callback_name(CUpti_CallbackDomain domain, CUpti_CallbackId id) noexcept override {
+    return library_.callback_name(domain, id);
+  }
   CUptiResult configure_unified_memory(std::uint32_t which) noexcept override {
     return answer("configure_unified_memory " + std::to_string(which));
   }
