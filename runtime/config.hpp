@@ -21,9 +21,9 @@ struct BudgetRule {
 
 /// What leaves GPU memory when, without a plan.
 enum class Policy {
-  kLmsEarly,     ///< "lms-early": least recently used, ahead of need; the default
+  kLms,          ///< "lms": least recently used, a little ahead of need; the default
   kOnDemand,     ///< "on-demand": least recently used, when room is needed
-  kLms,          ///< "lms": right after the use after which it left in an earlier iteration
+  kLmsEarly,     ///< "lms-early": right after the use after which it left in an earlier iteration
   kNaiveManaged  ///< "naive-um": managed memory without prefetch, in a card of the budget's size; emulated
 };
 /// The policy of that name. False for others.
@@ -37,7 +37,7 @@ struct Config {
   bool times = false;                   ///< and when operations ran, by events
   bool managed = false;                 ///< managed memory with prefetch at launch, instead of our own copies
   bool allow_oversubscription = false;  ///< of managed memory
-  Policy policy = Policy::kLmsEarly;
+  Policy policy = Policy::kLms;
   int log_level = 1;
   std::string run_directory;  ///< empty: no status files
   std::string plan;           ///< file of the plan to follow; empty: none

@@ -124,7 +124,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
                          [this](const Moments& after) { return streams_.reusable(after); },
                          [this](const Moments& after) { return wait_for_reuse(after); }},
       chunk);
-  if (config_.policy == Policy::kLms) reclaim_ = std::make_unique<ReclaimMemory>();
+  if (config_.policy == Policy::kLmsEarly) reclaim_ = std::make_unique<ReclaimMemory>();
   if (plan != nullptr) take_plan(plan);
   scan_ = std::make_unique<PointerScan>(driver_);
   if (config_.verify) {

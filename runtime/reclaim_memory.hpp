@@ -7,9 +7,10 @@
 
 namespace tferry::runtime {
 
-/// Remembers after which use of an iteration memory was reclaimed, for the policy "lms": what left after some
-/// use in an earlier iteration leaves right after that use in the next ones (the early page-out of IBM's
-/// Large Model Support, Le et al., "TFLMS", 2018; the same policy as in analyzer/simulator/policies.hpp).
+/// Remembers after which use of an iteration memory was reclaimed, for the policy "lms-early": what left
+/// after some use in an earlier iteration leaves right after that use in the next ones (the early page-out of
+/// IBM's Large Model Support, Le et al., "TFLMS", 2018; the same policy as in
+/// analyzer/simulator/policies.hpp).
 ///
 /// Iterations are found by windows of operation signatures: of the windows that come back at the same
 /// distance twice in a row, the one with the longest distance marks an iteration's beginning. Until there is

@@ -51,7 +51,7 @@ CUresult DeviceMemory::acquire(Operation& operation, std::span<Block* const> blo
       operation.waited |= streams_.wait(operation.stream, block->pending);
     }
   }
-  if (swapping_ && config_.policy == Policy::kLmsEarly && !following()) keep_room_ahead(operation);
+  if (swapping_ && config_.policy == Policy::kLms && !following()) keep_room_ahead(operation);
   return CUDA_SUCCESS;
 }
 
@@ -164,7 +164,7 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
   for (Block* block = order_.oldest(); block != nullptr && pool_->free_count() < chunks;) {
     Block* next = block->newer;
     if (evictable(*block)) {
-      const std::size_t least = config_.policy == Policy::kLmsEarly ? kLeastEviction / chunk_size() : 1;
+      const std::size_t least = config_.policy == Policy::kLms ? kLeastEviction / chunk_size() : 1;
       const std::size_t lacking = std::max(chunks - pool_->free_count(), least);
       leaving.clear();
       for (std::uint32_t i = 0; i < block->piece_count() && leaving.size() < lacking; ++i) {

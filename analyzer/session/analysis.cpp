@@ -19,6 +19,8 @@ void simulate_policies(RankAnalysis& rank, const AnalysisOptions& options) {
   const SimulationOptions& how = options.planner.simulation;
   OnDemandPolicy on_demand(workload);
   rank.simulations.push_back({"on-demand", simulate(workload, on_demand, how)});
+  LmsPolicy lms(workload);
+  rank.simulations.push_back({"lms", simulate(workload, lms, how)});
   LmsEarlyPolicy early(workload);
   rank.simulations.push_back({"lms-early", simulate(workload, early, how)});
 }

@@ -26,7 +26,7 @@ struct AnalysisOptions {
 };
 
 struct PolicySimulation {
-  std::string policy;  ///< on-demand, lms-early, lookahead
+  std::string policy;  ///< on-demand, lms, lms-early, lookahead
   Simulation result;
 };
 

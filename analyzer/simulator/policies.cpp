@@ -46,6 +46,34 @@ LmsEarlyPolicy::LmsEarlyPolicy(const Workload& workload)
   reclaimed_now_.resize(count);
 }
 
+LmsPolicy::LmsPolicy(const Workload& workload)
+    : OnDemandPolicy(workload), headroom_(0), last_use_(workload.tensors.size()) {
+  for (const Tensor& tensor : workload.tensors) headroom_ = std::max(headroom_, tensor.size);
+  headroom_ = std::min(headroom_, workload.budget / 16);
+}
+
+void LmsPolicy::launching(std::uint32_t tensor, std::uint64_t position) {
+  OnDemandPolicy::launching(tensor, position);
+  last_use_[tensor] = position;
+}
+
+void LmsPolicy::finished(std::uint64_t position, Mover& mover) {
+  if (!swapping_) return;
+  std::int64_t leaving = 0;
+  for (std::uint32_t tensor = 0; tensor < mover.memory().size(); ++tensor) {
+    leaving += mover.memory()[tensor].leaving;
+  }
+  while (mover.memory().free() + leaving < headroom_) {
+    const std::optional<std::uint32_t> tensor = oldest(mover.memory());
+    if (!tensor || last_use_[*tensor] + kRecentOperations >= position) return;
+    const std::int64_t bytes =
+        std::min(headroom_ - mover.memory().free() - leaving, mover.memory()[*tensor].evictable());
+    const std::int64_t free_before = mover.memory().free();
+    mover.page_out(*tensor, bytes);
+    leaving += bytes - (mover.memory().free() - free_before);
+  }
+}
+
 void LmsEarlyPolicy::launching(std::uint32_t tensor, std::uint64_t position) {
   OnDemandPolicy::launching(tensor, position);
   const std::size_t operation = position % uses_.operations();

@@ -33,8 +33,33 @@ class OnDemandPolicy : public Policy {
   }
   void evicted(std::uint32_t, std::int64_t) override {}
 
+ protected:
+  std::optional<std::uint32_t> oldest(const Memory& memory) const {
+    return recency_.oldest_evictable(memory);
+  }
+
  private:
   RecencyList recency_;
+};
+
+/// On-demand, but a little room is kept free ahead of need once something had to leave: as much as the
+/// largest tensor, at most a sixteenth of the budget, from what was not used for 128 operations. What the
+/// runtime does by default; reclaiming when full and fetching when needed as IBM's Large Model Support
+/// without its early page-out.
+class LmsPolicy final : public OnDemandPolicy {
+ public:
+  explicit LmsPolicy(const Workload& workload);
+  std::string_view name() const override { return "lms"; }
+  void launching(std::uint32_t tensor, std::uint64_t position) override;
+  void finished(std::uint64_t position, Mover& mover) override;
+  void evicted(std::uint32_t, std::int64_t) override { swapping_ = true; }
+
+ private:
+  static constexpr std::uint64_t kRecentOperations = 128;
+
+  std::int64_t headroom_;
+  bool swapping_ = false;
+  std::vector<std::uint64_t> last_use_;  ///< by tensor: position
 };
 
 /// On-demand, and what was reclaimed after some use in an earlier iteration leaves right after that use in

@@ -120,6 +120,8 @@ RC_GTEST_PROP(SimulatorProperty, IsNeverFasterThanTheBound, (std::uint32_t seed)
                                   .run_ahead = 1 + seed % 9};
   OnDemandPolicy on_demand(workload);
   check(workload, on_demand, options, bound);
+  LmsPolicy lms(workload);
+  check(workload, lms, options, bound);
   LmsEarlyPolicy early(workload);
   check(workload, early, options, bound);
 }

@@ -10,7 +10,7 @@ import statistics
 from lib import cells
 
 COMMAND = "benchmarks/plan.py --bundle build/bundle --out OUT"
-FERRIED = ("plan", "lms_early", "pump", "naive_um")
+FERRIED = ("plan", "lms", "lms_early", "pump", "naive_um")
 SLACK = 256 * cells.MIB
 
 
@@ -94,6 +94,7 @@ class Case:
             self.following()
             for name in ("checkpoint", "save_on_cpu"):
                 self.beside(name)
+        self.against("lms", "plan.vs_lms/", "plan")
         self.against("lms_early", "plan.vs_lms_early/", "plan")
         self.share_of_the_way()
         self.against("naive_um", "plan.vs_naive_um/", "plan", kind="emulated")
@@ -121,10 +122,10 @@ class Case:
                  "1 a run of any policy whose losses are those of the native run of its alternation, bit for bit",
                  subject="all policies")
         kept = [run["device_peak_bytes"] / (run["budget_bytes"] + run["own_use"] + SLACK)
-                for policy in ("plan", "lms_early") for run in finished(self.policies.get(policy, []))
+                for policy in ("plan", "lms", "lms_early") for run in finished(self.policies.get(policy, []))
                 if run["device_peak_bytes"]]
         self.add("plan.budget_kept/", "value", kept, "peak of the job on the card, sampled from outside, over budget + C "
-                 "+ 256 MiB; under plan and lms-early, where a ballast held the rest", subject="plan, lms-early")
+                 "+ 256 MiB; under plan, lms and lms-early, where a ballast held the rest", subject="plan, lms, lms-early")
 
     def against_the_bound(self):
         steps = [run["step_ns"] for run in self.plans]

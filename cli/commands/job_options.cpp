@@ -46,10 +46,10 @@ void JobOptions::add_ways_to(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--policy", policy,
-                  "What leaves when, without a plan: lms-early (the default), lms, on-demand; naive-um "
+                  "What leaves when, without a plan: lms (the default), lms-early, on-demand; naive-um "
                   "emulates managed "
                   "memory without prefetch in a card of the budget's size")
-      ->check(CLI::IsMember({"lms-early", "lms", "on-demand", "naive-um"}));
+      ->check(CLI::IsMember({"lms", "lms-early", "on-demand", "naive-um"}));
   command.add_flag("--allow-oversubscription", allow_oversubscription,
                    "Let --memory managed ask for more than the card has free (that can hang a GPU)");
 }
