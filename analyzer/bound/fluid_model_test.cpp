@@ -1,7 +1,8 @@
 // The bound against an independent formulation: the fluid linear program, in which bytes flow freely within
 // the link's hull and memory is accounted at the start of every operation. Built only where CBC is installed.
 #include "analyzer/bound/bound.hpp"
-#include "analyzer/bound/linear_program.hpp"
+#include "analyzer/exact/fluid_program.hpp"
+#include "analyzer/exact/linear_program.hpp"
 #include "analyzer/workload/random_workload.hpp"
 #include "analyzer/workload/uses.hpp"
 
@@ -93,6 +94,25 @@ double fluid_minimum(const Workload& workload) {
   const auto cost = program.minimise();
   if (!cost) throw std::runtime_error("the fluid program has no solution");
   return *cost / kMicro;
+}
+
+TEST(FluidModel, StreamsThatFlowTogetherGiveTheSameTime) {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const Workload workload = random_workload(random(), 3 + random() % 12, 1 + random() % 16);
+    const double fluid = fluid_minimum(workload);
+    ASSERT_NEAR(fluid_bound(workload, workload.operations.size()).time_ns, fluid, 1e-6 * fluid + 1)
+        << "seed " << seed;
+  }
+}
+
+TEST(FluidModel, FewerBreakpointsNeverRaiseIt) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const Workload workload = random_workload(random(), 20 + random() % 20, 10 + random() % 16);
+    const double fluid = fluid_minimum(workload);
+    ASSERT_LE(fluid_bound(workload, 9).time_ns, fluid * (1 + 1e-6) + 1) << "seed " << seed;
+  }
 }
 
 TEST(FluidModel, IsNeverBelowTheBoundAndSeldomFarAboveIt) {

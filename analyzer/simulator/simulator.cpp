@@ -110,8 +110,15 @@ class Engine final : public Mover {
     if (!acquiring_ && !begin_acquiring()) return false;
     std::int64_t lacking = 0;
     bool settled = true;
+    // Room that is to be filled by the operation itself can wait until those before it have given theirs
+    // back.
+    const bool next_to_run = running_ == launched_ && !busy_;
     for (const Use& use : uses_at(launched_)) {
       TensorState& state = memory_[use.tensor];
+      if (!use.reads && policy_.patient() && !next_to_run) {
+        settled = false;
+        continue;
+      }
       const std::int64_t got = memory_.grab(use.tensor, state.missing());
       if (!use.reads && state.pins == 1) {
         if (flies_in(use.tensor))

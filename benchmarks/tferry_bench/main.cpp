@@ -1,5 +1,8 @@
 // tferry-bench: makes and checks the files that every figure in README and docs comes from. Needs no GPU.
+#include "benchmarks/tferry_bench/bound_check.hpp"
 #include "benchmarks/tferry_bench/check.hpp"
+#include "benchmarks/tferry_bench/exact_cases.hpp"
+#include "benchmarks/tferry_bench/raw_file.hpp"
 #include "benchmarks/tferry_bench/record.hpp"
 #include "benchmarks/tferry_bench/repository.hpp"
 #include "benchmarks/tferry_bench/summary.hpp"
@@ -7,12 +10,14 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -62,6 +67,62 @@ int run_summary(const Repository& repository, const std::string& markdown) {
   return 0;
 }
 
+struct BoundOptions {
+  std::string session;
+  std::vector<double> factors{1.33, 1.5, 2.0};
+  std::size_t breakpoints = 100;
+  std::string job;
+  std::string raw;
+};
+
+int run_bound(const BoundOptions& options, const std::string& git) {
+  const auto checks = tferry::benchmarks::check_bounds(options.session, options.factors, options.breakpoints);
+  fmt::print("{:>6} {:>14} {:>10} {:>10} {:>7}\n", "factor", "budget, bytes", "bound, ms", "LP, ms",
+             "LP over");
+  for (const auto& check : checks) {
+    fmt::print("{:>6} {:>14} {:>10.3f} ", check.factor, check.budget_bytes, check.bound_ns * 1e-6);
+    if (check.fluid_ns == 0)
+      fmt::print("unknown: built without CBC\n");
+    else
+      fmt::print("{:>10.3f} {:>7.4f}\n", check.fluid_ns * 1e-6, check.fluid_ns / check.bound_ns);
+  }
+  if (options.raw.empty()) return 0;
+  std::string command = "tferry-bench bound " + std::filesystem::path(options.session).filename().string();
+  command += fmt::format(" --breakpoints {} --job {}", options.breakpoints, options.job);
+  tferry::benchmarks::write_raw(
+      tferry::benchmarks::raw_file("bound", git, bound_measurements(checks, options.job, command)),
+      options.raw);
+  return 0;
+}
+
+struct ExactOptions {
+  std::string cases;
+  std::uint32_t make_from = 0;
+  std::size_t count = 0;
+  double seconds = 5;
+  int rounds = 600;
+  std::string raw;
+};
+
+int run_exact(const ExactOptions& options, const std::string& git) {
+  using namespace tferry::benchmarks;
+  if (options.count > 0) {
+    make_cases(options.make_from, options.count, options.seconds,
+               [](const ExactCase& one) { fmt::print("{} {}\n", one.seed, one.period); });
+    return 0;
+  }
+  const std::string path = options.cases;
+  const std::string command = fmt::format("tferry-bench exact {} --rounds {}",
+                                          std::filesystem::path(path).filename().string(), options.rounds);
+  const nlohmann::json found = exact_measurements(ratios_to_exact(read_cases(path), options.rounds), command);
+  for (const nlohmann::json& one : found) {
+    fmt::print("{} {:.4f}\n", one["claim"].get<std::string>(), one["subject"]["samples"][0].get<double>());
+  }
+  fmt::print("{}\n", found[0]["note"].get<std::string>());
+  if (!options.raw.empty()) write_raw(raw_file("exact", git, found), options.raw);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,8 +142,39 @@ int main(int argc, char** argv) {
   auto* summary = app.add_subcommand("summary", "Print all results");
   std::string markdown;
   summary->add_option("--markdown", markdown, "Write a page with markers there instead");
+  auto* bound = app.add_subcommand(
+      "bound", "Hold the bound of a recorded job against an independent linear program (needs CBC at build)");
+  BoundOptions bound_options;
+  bound->add_option("session", bound_options.session, "Session, or workload (.json)")
+      ->required()
+      ->check(CLI::ExistingFile);
+  bound->add_option("--oversubscribe", bound_options.factors, "Footprint over budget")->capture_default_str();
+  bound
+      ->add_option("--breakpoints", bound_options.breakpoints,
+                   "Operations at which the program accounts memory")
+      ->check(CLI::Range(3, 1000))
+      ->capture_default_str();
+  bound->add_option("--job", bound_options.job, "Name of the job in claims");
+  bound->add_option("--raw", bound_options.raw, "Write a raw file for `record`")->needs("--job");
+  bound->add_option("--git", git, "Revision of the repository, for the raw file");
+  auto* exact = app.add_subcommand("exact", "Hold the planner against an exact solver on small jobs");
+  ExactOptions exact_options;
+  auto* cases =
+      exact->add_option("cases", exact_options.cases, "File of cases (analyzer/exact/slot_cases.txt)")
+          ->check(CLI::ExistingFile);
+  exact->add_option("--make", exact_options.count, "Print so many new cases instead (needs CBC at build)")
+      ->excludes(cases);
+  exact->add_option("--from", exact_options.make_from, "First seed of new cases");
+  exact->add_option("--seconds", exact_options.seconds, "For each step of the solver")->capture_default_str();
+  exact->add_option("--rounds", exact_options.rounds, "Simulations that the planner may spend on a case")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  exact->add_option("--raw", exact_options.raw, "Write a raw file for `record`");
+  exact->add_option("--git", git, "Revision of the repository, for the raw file");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (*bound) return run_bound(bound_options, git);
+    if (*exact) return run_exact(exact_options, git);
     const Repository repository = tferry::benchmarks::read_repository(root);
     if (*record) return run_record(repository, from, git, missing);
     if (*summary) return run_summary(repository, markdown);

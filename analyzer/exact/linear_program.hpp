@@ -9,7 +9,7 @@
 
 namespace tferry::analyzer {
 
-/// For tests: a linear program, optionally with integers, solved by CBC.
+/// A linear program, optionally with integers, solved by CBC.
 class LinearProgram {
  public:
   static constexpr double kInfinity = std::numeric_limits<double>::max();  // as COIN-OR has it
@@ -22,11 +22,12 @@ class LinearProgram {
     integer_.push_back(integer);
     return static_cast<int>(cost_.size()) - 1;
   }
+  std::size_t columns() const { return cost_.size(); }
   void at_most(const Terms& terms, double limit) { rows_.push_back({terms, -kInfinity, limit}); }
   void at_least(const Terms& terms, double limit) { rows_.push_back({terms, limit, kInfinity}); }
 
-  /// The least cost; nothing when infeasible.
-  std::optional<double> minimise() {
+  /// The least cost; nothing when infeasible, or when it took more than that many seconds (gave_up() tells).
+  std::optional<double> minimise(double seconds = 0) {
     std::vector<std::vector<std::pair<int, double>>> by_column(cost_.size());
     std::vector<double> row_lowest, row_highest;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -61,10 +62,14 @@ class LinearProgram {
     for (std::size_t c = 0; c < integer_.size(); ++c) {
       if (integer_[c]) Cbc_setInteger(model.get(), static_cast<int>(c));
     }
+    if (seconds > 0) Cbc_setMaximumSeconds(model.get(), seconds);
     Cbc_solve(model.get());
+    gave_up_ = !Cbc_isProvenOptimal(model.get()) && !Cbc_isProvenInfeasible(model.get());
     if (!Cbc_isProvenOptimal(model.get())) return std::nullopt;
     return Cbc_getObjValue(model.get());
   }
+
+  bool gave_up() const { return gave_up_; }
 
  private:
   struct Row {
@@ -74,6 +79,7 @@ class LinearProgram {
   std::vector<double> cost_, lowest_, highest_;
   std::vector<bool> integer_;
   std::vector<Row> rows_;
+  bool gave_up_ = false;
 };
 
 }  // namespace tferry::analyzer

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tferry::benchmarks {
+
+/// A small job (analyzer/workload/slot_workload.hpp) and the shortest period that an exact solver proved.
+struct ExactCase {
+  std::uint32_t seed = 0;
+  std::int64_t period = 0;  ///< in slots
+};
+
+/// Lines "SEED PERIOD". Throws std::runtime_error when the file cannot be read or holds something else.
+std::vector<ExactCase> read_cases(const std::string& path);
+
+/// Cases from a seed on, those that on-demand swapping makes at least 15 % slower; seeds that CBC does not
+/// decide in the seconds are left out. Calls `found` for each. Throws std::runtime_error where CBC was not
+/// found at build.
+void make_cases(std::uint32_t first_seed, std::size_t count, double seconds, void (*found)(const ExactCase&));
+
+/// What lookahead makes of the cases: simulated time over the shortest period.
+std::vector<double> ratios_to_exact(const std::vector<ExactCase>& cases, int rounds);
+
+/// As measurements of a raw file: analyzer.vs_exact/average and /worst.
+nlohmann::json exact_measurements(const std::vector<double>& ratios, const std::string& command);
+
+}  // namespace tferry::benchmarks
