@@ -1,0 +1,168 @@
+#include "analyzer/session/read_transfers.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace tferry::analyzer {
+namespace {
+
+using trace::CopyKind;
+using trace::MemoryKind;
+
+HostMemory host_memory(MemoryKind kind) {
+  if (kind == MemoryKind::kPageable) return HostMemory::kPageable;
+  if (kind == MemoryKind::kPinned) return HostMemory::kPinned;
+  return kind == MemoryKind::kManaged ? HostMemory::kManaged : HostMemory::kUnknown;
+}
+
+std::optional<Way> way_of(CopyKind kind) {
+  if (kind == CopyKind::kHostToDevice) return Way::kIn;
+  if (kind == CopyKind::kDeviceToHost) return Way::kOut;
+  if (kind == CopyKind::kPeer) return Way::kPeer;
+  return std::nullopt;
+}
+
+class Reader {
+ public:
+  explicit Reader(trace::Session& session) : session_(session) {}
+
+  RecordedTraffic read() {
+    read_kernels();
+    read_stream_items<trace::MemsetRow>();
+    read_copies();
+    read_migrations();
+    set_ready();
+    read_links();
+    read_counters();
+    return std::move(result_);
+  }
+
+ private:
+  /// Work of a stream, after which its next transfer can begin.
+  struct StreamEnd {
+    std::int64_t start_ns, end_ns;
+  };
+
+  void read_kernels() {
+    for (const auto& row : session_.rows<trace::KernelRow>("WHERE end_ns > start_ns ORDER BY start_ns")) {
+      if (row.device_id) result_.computing[*row.device_id].push_back({*row.start_ns, *row.end_ns});
+      add_to_stream(row.stream_id, *row.start_ns, *row.end_ns);
+    }
+    for (auto& [device, intervals] : result_.computing) intervals = united(std::move(intervals));
+  }
+
+  template <typename Row>
+  void read_stream_items() {
+    for (const auto& row : session_.rows<Row>("WHERE end_ns > start_ns"))
+      add_to_stream(row.stream_id, *row.start_ns, *row.end_ns);
+  }
+
+  void add_to_stream(const std::optional<std::int64_t>& stream, std::int64_t start_ns, std::int64_t end_ns) {
+    if (stream) streams_[*stream].push_back({start_ns, end_ns});
+  }
+
+  void read_copies() {
+    for (const auto& row : session_.rows<trace::MemcpyRow>("ORDER BY start_ns")) {
+      const std::optional<Way> way = way_of(row.kind);
+      if (!way) continue;
+      if (!row.start_ns || !row.end_ns || *row.end_ns <= *row.start_ns || !row.device_id) {
+        ++result_.untimed;
+        continue;
+      }
+      add_to_stream(row.stream_id, *row.start_ns, *row.end_ns);
+      HostTransfer transfer;
+      transfer.process = row.process_id;
+      transfer.device = *row.device_id;
+      transfer.way = *way;
+      transfer.memory = host_memory(*way == Way::kIn ? row.source_kind : row.destination_kind);
+      transfer.start_ns = *row.start_ns;
+      transfer.end_ns = *row.end_ns;
+      transfer.bytes = row.bytes;
+      transfer.stream = row.stream_id.value_or(0);
+      transfer.ready_ns = row.call_ns;
+      result_.transfers.push_back(transfer);
+      result_.sources.push_back({row.id, row.owner == trace::StreamOwner::kRuntime});
+    }
+  }
+
+  void read_migrations() {
+    for (const auto& row : session_.rows<trace::UmEventRow>("WHERE bytes > 0 AND end_ns > start_ns")) {
+      const bool in = row.kind == trace::UmEventKind::kMigrationToDevice;
+      const auto& device = in ? row.destination_device_id : row.source_device_id;
+      if (!device || (!in && row.kind != trace::UmEventKind::kMigrationToHost)) continue;
+      HostTransfer transfer;
+      transfer.process = row.process_id;
+      transfer.device = *device;
+      transfer.way = in ? Way::kIn : Way::kOut;
+      transfer.memory = HostMemory::kManaged;
+      transfer.start_ns = row.start_ns;
+      transfer.end_ns = *row.end_ns;
+      transfer.bytes = *row.bytes;
+      result_.transfers.push_back(transfer);
+      result_.sources.emplace_back();
+    }
+  }
+
+  /// Called, and the work before it in its stream done.
+  void set_ready() {
+    for (auto& [stream, items] : streams_) {
+      std::sort(items.begin(), items.end(),
+                [](const StreamEnd& a, const StreamEnd& b) { return a.start_ns < b.start_ns; });
+    }
+    for (HostTransfer& transfer : result_.transfers) {
+      if (!transfer.ready_ns || transfer.stream == 0) continue;
+      const auto& items = streams_[transfer.stream];
+      auto at = std::lower_bound(items.begin(), items.end(), transfer.start_ns,
+                                 [](const StreamEnd& one, std::int64_t time) { return one.start_ns < time; });
+      if (at == items.begin()) continue;
+      --at;
+      transfer.ready_ns = std::min(transfer.start_ns, std::max(*transfer.ready_ns, at->end_ns));
+    }
+  }
+
+  void read_links() {
+    std::map<std::int64_t, trace::LinkRow> links;
+    for (const auto& row : session_.rows<trace::LinkRow>("WHERE kind <> 'nvlink'")) links[row.id] = row;
+    for (const auto& [id, row] : links) {
+      if (!row.device_id || row.kind != "pcie") continue;
+      LinkPath path{*row.device_id, {}};
+      std::set<std::int64_t> seen;  // a damaged tree may have a circle
+      for (auto at = links.find(id); at != links.end() && seen.insert(at->first).second;) {
+        path.edges.push_back(at->first);
+        at = at->second.parent_id ? links.find(*at->second.parent_id) : links.end();
+      }
+      result_.paths.push_back(path);
+      if (row.known_by != "measured") continue;
+      SoloRates rates{{}, {}, SoloSource::kMeasured};
+      if (row.h2d_bytes_per_second.value_or(0) > 0) rates.in = *row.h2d_bytes_per_second * 1e-9;
+      if (row.d2h_bytes_per_second.value_or(0) > 0) rates.out = *row.d2h_bytes_per_second * 1e-9;
+      result_.calibrated[*row.device_id] = rates;
+    }
+  }
+
+  void read_counters() {
+    for (const auto& row : session_.rows<trace::CounterRow>("WHERE end_ns > start_ns ORDER BY start_ns")) {
+      const std::optional<Way> way = counter_way(session_.string(row.name_id));
+      if (!way || !row.device_id) continue;
+      std::vector<TrafficSample>& series = result_.counters[{*row.device_id, *way}];
+      const bool overlaps = !series.empty() && row.start_ns < series.back().end_ns;
+      if (!overlaps) series.push_back({row.start_ns, row.end_ns, row.value});
+    }
+  }
+
+  trace::Session& session_;
+  RecordedTraffic result_;
+  std::map<std::int64_t, std::vector<StreamEnd>> streams_;
+};
+
+}  // namespace
+
+std::optional<Way> counter_way(const std::string& name) {
+  if (name.find("pcie__read_bytes") != std::string::npos) return Way::kIn;
+  if (name.find("pcie__write_bytes") != std::string::npos) return Way::kOut;
+  return std::nullopt;
+}
+
+RecordedTraffic read_transfers(trace::Session& session) { return Reader(session).read(); }
+
+}  // namespace tferry::analyzer
