@@ -23,12 +23,17 @@ class Windows {
   std::vector<T> values_;
 };
 
+std::vector<std::uint32_t> with_first(std::vector<std::uint32_t> points) {
+  if (points.front() != 0) points.insert(points.begin(), 0);
+  return points;
+}
+
 class BoundFinder {
  public:
   BoundFinder(const Workload& workload, std::size_t most)
       : workload_(workload),
         uses_(workload),
-        points_(choose_breakpoints(workload, uses_, std::max<std::size_t>(most, 3))),
+        points_(with_first(choose_breakpoints(workload, uses_, std::max<std::size_t>(most, 3)))),
         in_(points_.size()),
         out_(points_.size()) {
     for (std::size_t i = 0; i < points_.size(); ++i) {
@@ -40,19 +45,7 @@ class BoundFinder {
   Bound find() const {
     Bound bound;
     bound.compute_ns = static_cast<double>(compute_time(workload_));
-    std::vector<double> started(workload_.operations.size() + 1);
-    for (std::size_t i = 0; i < workload_.operations.size(); ++i) {
-      started[i + 1] = started[i] + static_cast<double>(workload_.operations[i].duration_ns);
-    }
-    Windows<double> weight(points_.size());
-    for (std::size_t i = 0; i < points_.size(); ++i) {
-      for (std::size_t length = 1; length <= points_.size(); ++length) {
-        const std::size_t end = i + length;
-        const double wraps = end >= points_.size() ? bound.compute_ns : 0;
-        const double compute = started[points_[end % points_.size()]] + wraps - started[points_[i]];
-        weight.at(i, length) = std::max(compute, link_time(i, length));
-      }
-    }
+    const Windows<double> weight = window_times(bound.compute_ns);
     const auto chain = longest_chain(weight, &bound.time_ns);
     for (const auto& [from, length] : chain)
       bound.chain.push_back(window(from, length, weight.at(from, length)));
@@ -64,8 +57,52 @@ class BoundFinder {
     return bound;
   }
 
+  RoundProfile profile() const {
+    const Windows<double> time = window_times(static_cast<double>(compute_time(workload_)));
+    return {from_first(time), to_end(time), from_first(in_), from_first(out_), to_end(in_), to_end(out_)};
+  }
+
  private:
   std::size_t count() const { return workload_.operations.size(); }
+
+  Windows<double> window_times(double compute_ns) const {
+    std::vector<double> started(workload_.operations.size() + 1);
+    for (std::size_t i = 0; i < workload_.operations.size(); ++i) {
+      started[i + 1] = started[i] + static_cast<double>(workload_.operations[i].duration_ns);
+    }
+    Windows<double> weight(points_.size());
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      for (std::size_t length = 1; length <= points_.size(); ++length) {
+        const std::size_t end = i + length;
+        const double wraps = end >= points_.size() ? compute_ns : 0;
+        const double compute = started[points_[end % points_.size()]] + wraps - started[points_[i]];
+        weight.at(i, length) = std::max(compute, link_time(i, length));
+      }
+    }
+    return weight;
+  }
+
+  /// The heaviest sequence of windows from the first operation to each breakpoint, and to the end.
+  template <typename T>
+  std::vector<double> from_first(const Windows<T>& weight) const {
+    std::vector<double> best(points_.size() + 1);
+    for (std::size_t to = 1; to < best.size(); ++to) {
+      for (std::size_t from = 0; from < to; ++from)
+        best[to] = std::max(best[to], best[from] + static_cast<double>(weight.at(from, to - from)));
+    }
+    return best;
+  }
+
+  /// The same from each breakpoint to the end of the iteration.
+  template <typename T>
+  std::vector<double> to_end(const Windows<T>& weight) const {
+    std::vector<double> best(points_.size() + 1);
+    for (std::size_t from = points_.size(); from-- > 0;) {
+      for (std::size_t to = from + 1; to < best.size(); ++to)
+        best[from] = std::max(best[from], best[to] + static_cast<double>(weight.at(from, to - from)));
+    }
+    return best;
+  }
 
   /// How many breakpoints after breakpoint i lies the first one at or past `distance` operations from it.
   std::size_t length_reaching(std::size_t i, std::size_t distance) const {
@@ -217,6 +254,10 @@ std::string_view to_string(Resource resource) {
       return "link both ways";
   }
   return "";
+}
+
+RoundProfile round_profile(const Workload& workload, std::size_t breakpoints) {
+  return BoundFinder(workload, breakpoints).profile();
 }
 
 Bound lower_bound(const Workload& workload, std::size_t breakpoints) {

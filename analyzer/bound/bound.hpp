@@ -48,4 +48,14 @@ struct Bound {
 /// for 300 breakpoints. Pure; any thread.
 Bound lower_bound(const Workload& workload, std::size_t breakpoints = 300);
 
+/// What must happen before and after each breakpoint of an iteration that begins at its first operation:
+/// entry k stands for the k-th breakpoint, the first for operation 0, the last for the iteration's end. For
+/// bounds of several ranks.
+struct RoundProfile {
+  std::vector<double> time_before_ns, time_after_ns;
+  std::vector<double> in_before, out_before;  ///< bytes
+  std::vector<double> in_after, out_after;
+};
+RoundProfile round_profile(const Workload& workload, std::size_t breakpoints = 120);
+
 }  // namespace tferry::analyzer

@@ -16,7 +16,9 @@ namespace {
 class Lookahead {
  public:
   Lookahead(const Workload& workload, const LookaheadOptions& options)
-      : workload_(workload), options_(options), uses_(workload), gaps_(workload), random_(options.seed) {}
+      : workload_(workload), options_(options), uses_(workload), gaps_(workload), random_(options.seed) {
+    set_avoided();
+  }
 
   Plan search() {
     int round = first_starts();
@@ -136,11 +138,22 @@ class Lookahead {
     return parked;
   }
 
+  /// What another plan parks already is worth little.
+  void set_avoided() {
+    avoided_.assign(gaps_.size(), 1.0);
+    if (options_.avoid == nullptr) return;
+    for (std::uint32_t g = 0; g < gaps_.size(); ++g) {
+      for (const PlanAction& action : options_.avoid->actions) {
+        if (action.tensor == gaps_[g].tensor && action.leave_after == gaps_[g].after) avoided_[g] = 1e-3;
+      }
+    }
+  }
+
   /// The weight; from the first start, times the time from operation t to the next use.
   double worth(std::uint32_t g, std::size_t t) const {
-    if (!from_next_use_) return weights_[g];
+    if (!from_next_use_) return weights_[g] * avoided_[g];
     const std::size_t from = t > gaps_[g].after ? t : t + gaps_.operations();
-    return weights_[g] * (gaps_.start(gaps_[g].before) - gaps_.start(from));
+    return weights_[g] * avoided_[g] * (gaps_.start(gaps_[g].before) - gaps_.start(from));
   }
 
   /// Changes the weights of a few gaps, mostly of such that have to do with an operation that stalled.
@@ -168,6 +181,7 @@ class Lookahead {
   GapTable gaps_;
   std::mt19937 random_;
   std::vector<double> weights_;  ///< by gap
+  std::vector<double> avoided_;  ///< by gap: factor of its worth
   bool from_next_use_ = true;
   std::int64_t margin_ = 0;  ///< bytes parked beyond need, so that transfers have time
   std::vector<std::int64_t> best_;

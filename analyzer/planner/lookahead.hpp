@@ -12,6 +12,9 @@ struct LookaheadOptions {
   int rounds = 100;        ///< simulations to spend
   std::uint32_t seed = 1;  ///< of the local search
   SimulationOptions simulation;
+  /// Gaps that this plan parks are taken last: for ranks that move different tensors. Must outlive the
+  /// planning.
+  const Plan* avoid = nullptr;
 };
 
 /// Plans which bytes leave after which operation and when they return.

@@ -7,17 +7,28 @@
 
 namespace tferry::analyzer {
 
-/// One transfer at a time in each direction of a link; both slow down to the duplex corner while both are
-/// busy. Times are nanoseconds since the last advance.
-class Link {
+/// Where a rank's transfers go, one at a time in each direction.
+class TransferPort {
  public:
   enum Direction { kIn, kOut };
 
+  virtual ~TransferPort() = default;
+  /// A transfer in this direction was started and has not ended.
+  virtual bool busy(Direction direction) const = 0;
+  /// The direction is idle and bytes is positive. Urgency: ns until the operation that waits for it, at the
+  /// earliest.
+  virtual void start(Direction direction, double bytes, double urgency_ns) = 0;
+};
+
+/// A link of one rank: one transfer at a time in each direction; both slow down to the duplex corner while
+/// both are busy. Times are nanoseconds since the last advance.
+class Link final : public TransferPort {
+ public:
   Link(const LinkRates& rates, double latency_ns) : rates_(rates), latency_ns_(latency_ns) {}
 
-  bool busy(Direction direction) const { return remaining_[direction] > 0; }
-  /// The direction is idle and bytes is positive.
-  void start(Direction direction, double bytes) {
+  bool busy(Direction direction) const override { return remaining_[direction] > 0; }
+  void start(Direction direction, double bytes) { start(direction, bytes, 0); }
+  void start(Direction direction, double bytes, double) override {
     remaining_[direction] = bytes + latency_ns_ * (direction == kIn ? rates_.in : rates_.out);
   }
   /// Until the transfer in this direction ends if nothing else changes; infinite when there is none.

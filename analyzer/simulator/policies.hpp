@@ -46,7 +46,7 @@ class OnDemandPolicy : public Policy {
 /// largest tensor, at most a sixteenth of the budget, from what was not used for 128 operations. What the
 /// runtime does by default; reclaiming when full and fetching when needed as IBM's Large Model Support
 /// without its early page-out.
-class LmsPolicy final : public OnDemandPolicy {
+class LmsPolicy : public OnDemandPolicy {
  public:
   explicit LmsPolicy(const Workload& workload);
   std::string_view name() const override { return "lms"; }

@@ -12,7 +12,8 @@ struct SimulationOptions {
   std::int64_t chunk_bytes = std::int64_t{16} << 20;  ///< largest transfer; one in flight per direction
   double chunk_latency_ns = 4000;                     ///< what a transfer costs beside its bytes
   std::uint64_t run_ahead = 16;                       ///< launched operations beyond the one that runs
-  int iterations = 8;                                 ///< from a cold start; the last two are measured
+  int iterations = 8;                                 ///< from a cold start
+  int measured = 2;                                   ///< of these, the last ones
 };
 
 struct Simulation {

@@ -2,6 +2,7 @@
 #include "benchmarks/tferry_bench/bound_check.hpp"
 #include "benchmarks/tferry_bench/check.hpp"
 #include "benchmarks/tferry_bench/exact_cases.hpp"
+#include "benchmarks/tferry_bench/planner_cells.hpp"
 #include "benchmarks/tferry_bench/raw_file.hpp"
 #include "benchmarks/tferry_bench/record.hpp"
 #include "benchmarks/tferry_bench/repository.hpp"
@@ -95,6 +96,16 @@ int run_bound(const BoundOptions& options, const std::string& git) {
   return 0;
 }
 
+int run_planners(int rounds, const std::string& raw, const std::string& git) {
+  using namespace tferry::benchmarks;
+  const PlannerCells cells = run_planner_cells(
+      core_jobs(), rounds, [](const std::string& cell) { fmt::print(stderr, "{}\n", cell); });
+  fmt::print("{}", cells_as_markdown(cells));
+  const std::string command = fmt::format("tferry-bench planners --core --rounds {}", rounds);
+  if (!raw.empty()) write_raw(raw_file("planners", git, cells_as_measurements(cells, command)), raw);
+  return 0;
+}
+
 struct ExactOptions {
   std::string cases;
   std::uint32_t make_from = 0;
@@ -157,6 +168,19 @@ int main(int argc, char** argv) {
   bound->add_option("--job", bound_options.job, "Name of the job in claims");
   bound->add_option("--raw", bound_options.raw, "Write a raw file for `record`")->needs("--job");
   bound->add_option("--git", git, "Revision of the repository, for the raw file");
+  auto* planners =
+      app.add_subcommand("planners", "Simulate all policies and ways to share a link on the core jobs");
+  int planner_rounds = 60;
+  std::string planner_raw;
+  bool core = false;
+  planners
+      ->add_flag("--core", core, "GPT-2 in fp32 and bf16 and a wide model, modelled: minutes on two cores")
+      ->required();
+  planners->add_option("--rounds", planner_rounds, "Simulations that the planner may spend on a plan")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  planners->add_option("--raw", planner_raw, "Write a raw file for `record`");
+  planners->add_option("--git", git, "Revision of the repository, for the raw file");
   auto* exact = app.add_subcommand("exact", "Hold the planner against an exact solver on small jobs");
   ExactOptions exact_options;
   auto* cases =
@@ -174,6 +198,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     if (*bound) return run_bound(bound_options, git);
+    if (*planners) return run_planners(planner_rounds, planner_raw, git);
     if (*exact) return run_exact(exact_options, git);
     const Repository repository = tferry::benchmarks::read_repository(root);
     if (*record) return run_record(repository, from, git, missing);
