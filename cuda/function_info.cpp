@@ -63,6 +63,8 @@ const FunctionInfo* FunctionTable::find(const Driver& driver, CUfunction functio
   if (name != nullptr) info->name = name;
   info->name_hash = trace::OperationSignature::name_hash(info->name);
   info->collective = is_collective(name);
+  if (!info->parameters.empty())
+    info->multi_tensor = multi_tensor_layout(info->name, info->parameters.front().size);
   const std::unique_lock lock(mutex_);
   const auto [place, inserted] = known_.emplace(function, info.get());
   if (inserted) all_.push_back(std::move(info));

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "cuda/driver.hpp"
+#include "cuda/multi_tensor.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -24,6 +26,7 @@ struct FunctionInfo {
   std::string name;             ///< mangled; empty when the driver does not tell
   std::uint64_t name_hash = 0;  ///< trace::OperationSignature::name_hash of it
   bool collective = false;      ///< a kernel of NCCL, whose buffers its arguments do not name
+  std::optional<MultiTensorLayout> multi_tensor;  ///< of its first parameter
 };
 
 /// Parameter layouts by function handle. A handle given to cuLaunchKernel is usually a CUkernel (the CUDA
@@ -46,10 +49,11 @@ class FunctionTable {
 /// Calls `visit(word)` for every 8-byte aligned 8-byte word of a launch's parameters, whether they come by
 /// `kernelParams` or packed by `extra`. Words are looked at in full: a struct can hold many addresses, and a
 /// tensor map (CUtensorMap, 128 bytes) holds one in its first word. Alignment is the parameter's own:
-/// addresses at other offsets do not occur (FACTS.md, "Launch arguments").
+/// addresses at other offsets do not occur (FACTS.md, "Launch arguments"). `blocks`: of the whole grid; what
+/// a multi-tensor kernel's argument holds beyond the tensors of these blocks is left out.
 template <class Visit>
-void for_each_argument_word(const FunctionInfo& info, void* const* kernel_params, void* const* extra,
-                            Visit visit);
+void for_each_argument_word(const FunctionInfo& info, std::uint64_t blocks, void* const* kernel_params,
+                            void* const* extra, Visit visit);
 
 }  // namespace tferry::cuda
 

@@ -118,7 +118,7 @@ TEST_F(FunctionTableTest, KernelsOfNcclAreTold) {
 
 std::vector<std::uint64_t> words(const FunctionInfo& info, void* const* parameters, void* const* extra) {
   std::vector<std::uint64_t> seen;
-  for_each_argument_word(info, parameters, extra, [&](std::uint64_t word) { seen.push_back(word); });
+  for_each_argument_word(info, 1, parameters, extra, [&](std::uint64_t word) { seen.push_back(word); });
   return seen;
 }
 

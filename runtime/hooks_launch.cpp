@@ -33,7 +33,8 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
           operation.details.shared_bytes = shape.shared;
         }
         if (info != nullptr) {
-          tferry::cuda::for_each_argument_word(*info, parameters, extra,
+          const std::uint64_t blocks = std::uint64_t{shape.grid_x} * shape.grid_y * shape.grid_z;
+          tferry::cuda::for_each_argument_word(*info, blocks, parameters, extra,
                                                [&](std::uint64_t word) { runtime.name(operation, word); });
           if (info->collective) runtime.collective_launched(operation);
         } else {

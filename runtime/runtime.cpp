@@ -479,7 +479,8 @@ bool Runtime::read_node(CUgraphNode node, std::vector<CUgraph>& children, std::v
       auto* function = kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
       const cuda::FunctionInfo* info = function_info(function);
       if (info == nullptr) return false;
-      cuda::for_each_argument_word(*info, kernel.kernelParams, kernel.extra,
+      const std::uint64_t blocks = std::uint64_t{kernel.gridDimX} * kernel.gridDimY * kernel.gridDimZ;
+      cuda::for_each_argument_word(*info, blocks, kernel.kernelParams, kernel.extra,
                                    [&](std::uint64_t word) { named.push_back(word); });
       return true;
     }
