@@ -2,7 +2,6 @@
 
 #include "cuda/driver.hpp"
 
-#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +21,7 @@ struct ManagedRun {
 
 /// Moves managed memory of one device by prefetch calls, off the threads that launch kernels: the calls
 /// themselves take most of the time of a transfer, those to host memory all of it (FACTS.md, "Managed
-/// memory"): one thread to the device, a few to the host, where one alone reaches a fifth of the link. To the
+/// memory"): one thread to the device and one to the host, where several together are slower than one. To the
 /// device transfers are made in the order in which they were handed over.
 ///
 /// Any thread may call; nothing here takes the runtime's lock.
@@ -57,19 +56,8 @@ class ManagedMover {
     CUevent after = nullptr;      ///< of the relay stream
     std::uint64_t after_out = 0;  ///< bytes
     std::uint64_t ticket = 0;
-    std::uint64_t number = 0;  ///< of an outgoing one
   };
-  struct OutLane {
-    CUstream stream = nullptr;
-    CUevent last = nullptr;  ///< recorded behind what it moved last
-    std::thread thread;
-  };
-  /// A task handed over, until all before it have been moved as well.
-  struct Outgoing {
-    std::uint64_t bytes = 0;
-    bool moved = false;
-  };
-  void run_out(OutLane& lane);
+  void run_out();
   void run_in();
   bool enter();
   void prefetch(const ManagedRun& run, bool to_device, CUstream stream);
@@ -80,19 +68,18 @@ class ManagedMover {
   CUdevice device_;
   CUcontext context_;
   CUstream relay_ = nullptr;
+  CUstream out_ = nullptr;
   CUstream in_ = nullptr;
   std::uint64_t out_bytes_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> outs_;
-  std::deque<Outgoing> outgoing_;     ///< in the order in which they were handed over
-  std::uint64_t first_outgoing_ = 0;  ///< number of the first of these
-  std::uint64_t next_outgoing_ = 0;   ///< of the next task
   std::deque<Task> ins_;
   std::vector<CUevent> events_;  ///< idle
+  CUevent last_out_ = nullptr;   ///< recorded behind the last transfer to the host
   CUevent last_in_ = nullptr;    ///< recorded behind the last transfer to the device
-  std::uint64_t moved_out_ = 0;  ///< bytes of all tasks before the first that is not moved
+  std::uint64_t moved_out_ = 0;  ///< bytes
   std::uint64_t next_ticket_ = 1;
   std::uint64_t queued_in_ = 0;  ///< the last ticket that is queued
   std::int64_t failures_ = 0;
@@ -104,7 +91,7 @@ class ManagedMover {
   };
   std::deque<Flight> flights_;  ///< to the device, not yet known to be done; the in thread's
   std::size_t flying_ = 0;
-  std::array<OutLane, 4> out_lanes_;
+  std::thread out_thread_;
   std::thread in_thread_;
 };
 
