@@ -5,7 +5,6 @@
 namespace tferry::runtime {
 namespace {
 
-constexpr std::uint8_t kDoubts = 2;       ///< operations in a row that name another allocation instead
 constexpr std::uint32_t kSuspicions = 3;  ///< operations in a row that suggest another shift
 
 }  // namespace
@@ -14,8 +13,6 @@ PlanBindings::PlanBindings(const PlanIndex& index, std::int64_t smallest)
     : index_(index),
       smallest_(smallest),
       address_of_(index.plan().tensors.size(), 0),
-      doubts_(address_of_.size(), 0),
-      settled_(address_of_.size(), false),
       listed_in_(address_of_.size(), 0) {
   for (std::uint32_t tensor = 0; tensor < address_of_.size(); ++tensor) {
     if (!wanted(tensor)) continue;
@@ -65,7 +62,6 @@ void PlanBindings::bind(std::uint64_t address, std::uint32_t tensor) {
   unbind(tensor);
   known.tensor = tensor;
   address_of_[tensor] = address;
-  doubts_[tensor] = 0;
   if (index_.plan().tensors[tensor].persistent != 0) --unknown_;
 }
 
@@ -74,7 +70,6 @@ void PlanBindings::unbind(std::uint32_t tensor) {
   if (address == 0) return;
   known_[address].tensor = kNone;
   address_of_[tensor] = 0;
-  settled_[tensor] = false;
   if (index_.plan().tensors[tensor].persistent != 0) ++unknown_;
 }
 
@@ -157,25 +152,10 @@ void PlanBindings::correct(std::span<const std::uint32_t> tensors, std::span<con
 void PlanBindings::bind_unknown(std::uint32_t position, std::span<const NamedAllocation> names) {
   missing_.clear();
   for (const std::uint32_t tensor : index_.names(position)) {
-    if (!wanted(tensor)) continue;
-    if (listed(tensor)) {
-      doubts_[tensor] = 0;
-      continue;
-    }
-    if (address_of_[tensor] != 0 && !settled_[tensor]) doubt(tensor, names);
-    if (address_of_[tensor] == 0) missing_.push_back(tensor);
+    // One that is known and not named is left what it is: the plan can name it by a stale address.
+    if (wanted(tensor) && !listed(tensor) && address_of_[tensor] == 0) missing_.push_back(tensor);
   }
   while (!missing_.empty()) bind_size(index_.plan().tensors[missing_.back()].bytes, names);
-}
-
-/// The tensor should be among the names and is not, though an allocation is that could be it.
-void PlanBindings::doubt(std::uint32_t tensor, std::span<const NamedAllocation> names) {
-  const std::int64_t bytes = index_.plan().tensors[tensor].bytes;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].bytes != bytes || !is_candidate(i)) continue;
-    if (++doubts_[tensor] >= kDoubts) unbind(tensor);
-    return;
-  }
 }
 
 /// Takes the missing tensors of that size off the list and binds them, if there are as many candidates.
@@ -199,10 +179,7 @@ void PlanBindings::bind_size(std::int64_t bytes, std::span<const NamedAllocation
 }
 
 void PlanBindings::settle(std::span<const PlanMatching::Match> matches) {
-  for (const PlanMatching::Match& match : matches) {
-    bind(match.address, match.tensor);
-    settled_[match.tensor] = true;
-  }
+  for (const PlanMatching::Match& match : matches) bind(match.address, match.tensor);
 }
 
 void PlanBindings::iteration_ended() {

@@ -75,7 +75,6 @@ class PlanBindings {
   void correct(std::span<const std::uint32_t> tensors, std::span<const NamedAllocation> names);
   void bind_unknown(std::uint32_t position, std::span<const NamedAllocation> names);
   void bind_size(std::int64_t bytes, std::span<const NamedAllocation> names);
-  void doubt(std::uint32_t tensor, std::span<const NamedAllocation> names);
   bool is_candidate(std::size_t name) const {
     return entries_[name] == nullptr || entries_[name]->tensor == kNone;
   }
@@ -83,8 +82,6 @@ class PlanBindings {
   const PlanIndex& index_;
   std::int64_t smallest_;
   std::vector<std::uint64_t> address_of_;  ///< by tensor
-  std::vector<std::uint8_t> doubts_;       ///< by tensor: operations in a row that named another instead
-  std::vector<bool> settled_;              ///< by tensor: no single operation is believed against it
   std::vector<std::uint64_t> listed_in_;   ///< by tensor: the last operation that named its allocation
   std::unordered_map<std::uint64_t, Known> known_;
   std::unordered_map<std::int64_t, Size> sizes_;
