@@ -32,7 +32,7 @@ void visit_first(const FunctionInfo& info, std::uint64_t blocks, const void* beg
   if (!used) return visit_words(begin, size, visit);
   std::size_t index = 0;
   auto visit_used = [&](std::uint64_t word) {
-    if (!is_left_over(*info.multi_tensor, index++, *used)) visit(word);
+    if (is_used_address(*info.multi_tensor, index++, *used)) visit(word);
   };
   visit_words(begin, size, visit_used);
 }

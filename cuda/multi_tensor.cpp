@@ -50,10 +50,12 @@ std::optional<MultiTensorLayout> multi_tensor_layout(std::string_view name, std:
     layout.depth = depth_of(scalars->substr(1));
   }
   if (layout.depth == 0) return std::nullopt;
-  layout.capacity = (scalar_bytes != 0 ? kCapacityWithScalars : kCapacity)[layout.depth - 1];
-  const std::size_t arrays = layout.depth + 1 + (layout.steps ? 1 : 0);
-  layout.block_table = layout.capacity * (arrays * sizeof(void*) + scalar_bytes);
-  const std::size_t end = layout.block_table + kBlocks * (1 + sizeof(std::int32_t)) + sizeof(std::int32_t);
+  const std::size_t with_scalars = kCapacityWithScalars[layout.depth - 1];
+  layout.capacity = scalar_bytes != 0 ? with_scalars : kCapacity[layout.depth - 1];
+  layout.block_table = layout.capacity * ((layout.depth + 1) * sizeof(void*) + scalar_bytes) +
+                       (layout.steps ? with_scalars * sizeof(void*) : 0);
+  const std::size_t start = scalar_bytes != 0 ? 0 : sizeof(std::int32_t);  // start_tensor_this_launch
+  const std::size_t end = layout.block_table + kBlocks * (1 + sizeof(std::int32_t)) + start;
   if (bytes != (end + 7) / 8 * 8) return std::nullopt;
   return layout;
 }

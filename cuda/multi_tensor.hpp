@@ -8,10 +8,10 @@ namespace tferry::cuda {
 
 /// Where PyTorch's multi-tensor kernels (foreach optimizers, ATen/native/cuda/MultiTensorApply.cuh) keep
 /// what: their first parameter is a struct with room for dozens of tensors, `depth` addresses each, of which
-/// a launch uses the first few. The rest is whatever was on the host's stack, mostly addresses of earlier
-/// launches: taken for names they bind a quarter of a model to every launch of an optimizer (on an H200,
-/// 1,427 ms a step under a plan for 720). Tables in the same struct say which tensor each block works on, and
-/// so which are used.
+/// a launch uses the first few. The rest of the addresses is what earlier launches left, and the tables
+/// behind them hold pairs of chunk numbers that look like addresses (n + 1 << 32 | n). Taken for names they
+/// bind a quarter of a model to every launch of an optimizer (on an H200, 1,427 ms a step under a plan for
+/// 720). The tables say which tensor each block works on, and so which are used.
 struct MultiTensorLayout {
   std::size_t depth = 0;     ///< addresses of each tensor
   std::size_t capacity = 0;  ///< tensors
@@ -30,11 +30,12 @@ std::optional<MultiTensorLayout> multi_tensor_layout(std::string_view name, std:
 std::optional<std::size_t> tensors_used(const MultiTensorLayout& layout, const void* argument,
                                         unsigned blocks);
 
-/// Whether word `index` of the struct is an address of a tensor beyond the first `used` ones.
-inline bool is_left_over(const MultiTensorLayout& layout, std::size_t index, std::size_t used) {
+/// Whether word `index` of the struct is an address of one of the first `used` tensors.
+inline bool is_used_address(const MultiTensorLayout& layout, std::size_t index, std::size_t used) {
   const std::size_t array = index / layout.capacity;
-  const bool address = array < layout.depth || (layout.steps && array == layout.depth + 1);
-  return address && index % layout.capacity >= used;
+  const std::size_t steps = (layout.depth + 1) * layout.capacity;
+  if (layout.steps && index >= steps) return index - steps < used;
+  return array < layout.depth && index % layout.capacity < used;
 }
 
 }  // namespace tferry::cuda

@@ -65,8 +65,8 @@ TEST(MultiTensor, AllKindsOfStructAreKnownByTheirSizes) {
   EXPECT_TRUE(known("18TensorListMetadataILi4EEE", 3048));
   EXPECT_TRUE(known("18TensorListMetadataILi5EEE", 3048));
   EXPECT_TRUE(known("32FusedOptimizerTensorListMetadataILi4EEE", 3336));
-  EXPECT_TRUE(known("28TensorListScalarListMetadataIfLi1EEE", 3528));
-  EXPECT_TRUE(known("28TensorListScalarListMetadataIdLi3EEE", 3528));
+  EXPECT_TRUE(known("28TensorListScalarListMetadataIfLi1EEE", 3520));
+  EXPECT_TRUE(known("28TensorListScalarListMetadataIdLi3EEE", 3520));
   EXPECT_FALSE(known("28TensorListScalarListMetadataIN3c107complexIdEELi1EEE", 3528));
   EXPECT_FALSE(known("18TensorListMetadataILi6EEE", 3048));
   EXPECT_FALSE(known("18TensorListMetadataI", 3048));
@@ -104,7 +104,7 @@ TEST(MultiTensor, WhatIsNotExactlyAsPyTorchFillsItCountsInFull) {
   EXPECT_FALSE(tensors_used(layout, &wrong, 7)) << "it does not begin with the first";
 }
 
-TEST(MultiTensor, LeftOverAddressesAreNoArguments) {
+TEST(MultiTensor, LeftOverAddressesAndChunkNumbersAreNoArguments) {
   FunctionInfo info;
   info.parameters = {{0, sizeof(Pair)}, {sizeof(Pair), 8}};
   info.buffer_size = sizeof(Pair) + 8;
@@ -123,8 +123,7 @@ TEST(MultiTensor, LeftOverAddressesAreNoArguments) {
   };
   void* parameters[] = {&pair, &last};
   const auto words = seen(3, parameters, nullptr);
-  for (const std::uint64_t word : {1000U, 1001U, 2000U, 2001U, 13U}) EXPECT_TRUE(has(words, word)) << word;
-  EXPECT_FALSE(has(words, 4711));
+  EXPECT_EQ((std::vector<std::uint64_t>{1000, 1001, 2000, 2001, 13}), words);
   EXPECT_TRUE(has(seen(4, parameters, nullptr), 4711)) << "the tables do not fit the grid";
 
   std::vector<char> packed(info.buffer_size);
