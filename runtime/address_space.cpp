@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::size_t kWantedPerDevice = std::size_t{1} << 40;
 constexpr std::size_t kLeastPerDevice = std::size_t{1} << 30;
+/// Every word of a launch's arguments that lies in our range names memory. Pairs of small numbers, which
+/// structs are full of, look like low addresses, where the driver reserves by itself; few look like this one
+/// and above.
+constexpr CUdeviceptr kQuietAddress = CUdeviceptr{0x4C00} << 32;
 
 }  // namespace
 
@@ -42,7 +46,9 @@ void AddressRange::give_back(CUdeviceptr address, std::size_t size) {
 bool AddressSpace::reserve(const cuda::Driver& driver, int devices, std::size_t alignment) {
   const auto count = static_cast<std::size_t>(std::max(devices, 1));
   for (std::size_t per_device = kWantedPerDevice; per_device >= kLeastPerDevice; per_device /= 2) {
-    if (driver.cuMemAddressReserve(&begin_, per_device * count, alignment, 0, 0) == CUDA_SUCCESS) {
+    for (const CUdeviceptr hint : {kQuietAddress, CUdeviceptr{0}}) {
+      if (driver.cuMemAddressReserve(&begin_, per_device * count, alignment, hint, 0) != CUDA_SUCCESS)
+        continue;
       size_ = per_device * count;
       per_device_ = per_device;
       return true;
