@@ -11,6 +11,7 @@
 #include "cli/commands/query.hpp"
 #include "cli/commands/report.hpp"
 #include "cli/commands/run.hpp"
+#include "cli/commands/view.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/session/choose_session.hpp"
@@ -37,6 +38,7 @@ struct CommandLine {
   PlanCommand plan;
   ReportCommand report;
   CompareCommand compare;
+  ViewCommand view;
   QueryCommand query;
   MergeCommand merge;
   DemoCommand demo;
@@ -58,6 +60,7 @@ struct CommandLine {
     add(plan);
     add(report);
     add(compare);
+    add(view);
     add(query);
     add(merge);
     add(demo);
