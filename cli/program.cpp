@@ -4,6 +4,7 @@
 #include "cli/commands/compare.hpp"
 #include "cli/commands/demo.hpp"
 #include "cli/commands/doctor.hpp"
+#include "cli/commands/import.hpp"
 #include "cli/commands/job_arguments.hpp"
 #include "cli/commands/merge.hpp"
 #include "cli/commands/plan.hpp"
@@ -41,6 +42,7 @@ struct CommandLine {
   ViewCommand view;
   QueryCommand query;
   MergeCommand merge;
+  ImportCommand import;
   DemoCommand demo;
   DoctorCommand doctor;
 
@@ -63,6 +65,7 @@ struct CommandLine {
     add(view);
     add(query);
     add(merge);
+    add(import);
     add(demo);
     add(doctor);
     app.set_version_flag("--version", std::string("tferry ") + TFERRY_VERSION);
