@@ -1,6 +1,7 @@
 #include "cli/program.hpp"
 
 #include "cli/commands/analyze.hpp"
+#include "cli/commands/calibrate.hpp"
 #include "cli/commands/compare.hpp"
 #include "cli/commands/demo.hpp"
 #include "cli/commands/doctor.hpp"
@@ -43,6 +44,7 @@ struct CommandLine {
   MergeCommand merge;
   DemoCommand demo;
   DoctorCommand doctor;
+  CalibrateCommand calibrate;
 
   struct Entry {
     CLI::App* app;
@@ -65,6 +67,7 @@ struct CommandLine {
     add(merge);
     add(demo);
     add(doctor);
+    add(calibrate);
     app.set_version_flag("--version", std::string("tferry ") + TFERRY_VERSION);
     app.set_config("--config", "", "Take defaults from this TOML file, one section a command")
         ->type_name("FILE");
