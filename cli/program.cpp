@@ -5,6 +5,7 @@
 #include "cli/commands/compare.hpp"
 #include "cli/commands/demo.hpp"
 #include "cli/commands/doctor.hpp"
+#include "cli/commands/import.hpp"
 #include "cli/commands/job_arguments.hpp"
 #include "cli/commands/merge.hpp"
 #include "cli/commands/plan.hpp"
@@ -42,6 +43,7 @@ struct CommandLine {
   ViewCommand view;
   QueryCommand query;
   MergeCommand merge;
+  ImportCommand import;
   DemoCommand demo;
   DoctorCommand doctor;
   CalibrateCommand calibrate;
@@ -65,6 +67,7 @@ struct CommandLine {
     add(view);
     add(query);
     add(merge);
+    add(import);
     add(demo);
     add(doctor);
     add(calibrate);
