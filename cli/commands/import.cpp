@@ -37,7 +37,7 @@ analyzer::Workload read_workload(const std::string& path) {
 }
 
 void write_session(const analyzer::Workload& workload, const std::string& path, bool force) {
-  trace::SessionWriter writer = trace::SessionWriter::create(path, {.force = force});
+  trace::SessionWriter writer = trace::SessionWriter::create(path, {.force = force, .build_directory = {}});
   writer.set_meta("recorded_by", "tferry import");
   writer.set_meta("workload.source", workload.source);
   trace::LinkRow link{.id = 1, .kind = "pcie", .upstream = "host", .device_id = 1};

@@ -15,13 +15,13 @@ struct PcieSpeed {
 
 /// One PCIe link, by its lower end: a GPU, or the upstream port of a switch.
 struct PcieLink {
-  std::string address;   ///< of the lower end, 0000:19:00.0
-  std::string upstream;  ///< of the port above it: a root port, or a switch's downstream port
-  std::string parent;    ///< the link above the switch, by its address; empty: the root complex is above
-  bool gpu = false;      ///< the lower end is a GPU, not a switch
+  std::string address = {};   ///< of the lower end, 0000:19:00.0
+  std::string upstream = {};  ///< of the port above it: a root port, or a switch's downstream port
+  std::string parent = {};    ///< the link above the switch, by its address; empty: the root complex is above
+  bool gpu = false;           ///< the lower end is a GPU, not a switch
   int numa_node = -1;
-  PcieSpeed now;   ///< as it was negotiated; an idle GPU may have slowed its link down
-  PcieSpeed most;  ///< what both ends can do
+  PcieSpeed now = {};   ///< as it was negotiated; an idle GPU may have slowed its link down
+  PcieSpeed most = {};  ///< what both ends can do
 };
 
 /// The links between the NVIDIA GPUs of this machine and its root complexes, each link once, those nearer to
