@@ -43,8 +43,7 @@ class ManagedBuffer {
            at += static_cast<std::size_t>(threads) * piece) {
         CUmemLocation location{};
         location.type = to_device ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST;
-        TFERRY_CU(
-            cuMemPrefetchAsync(address_ + at, std::min(piece, kBytes - at), location, 0, stream.get()));
+        TFERRY_CU(cuMemPrefetchAsync(address_ + at, std::min(piece, kBytes - at), location, 0, stream.get()));
       }
       stream.synchronize();
     };

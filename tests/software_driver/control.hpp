@@ -22,7 +22,8 @@
 ///   their bytes are counted at the group's first device
 /// - `SWD_JITTER=SEED`: workers pause at random places, so that missing synchronisation shows as wrong bytes
 /// - `SWD_POISON=1`: memory is filled with 0xA5 when it is made
-/// - `SWD_CONTENTS=0`: copies and sets take their time and move nothing, so that memory that no kernel touches
+/// - `SWD_CONTENTS=0`: copies and sets take their time and move nothing, so that memory that no kernel
+/// touches
 ///   takes none of this machine's: for jobs of dozens of GiB that are replayed (tests/replay)
 /// - `SWD_FAIL=cuMemCreate:3:2,cuMemMap:5+:999`: call 3 fails with error 2; call 5 and all after it with 999
 /// - `SWD_REPORT=FILE`: statistics and call counts are written there at exit; %p stands for the process id
