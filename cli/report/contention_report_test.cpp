@@ -2,10 +2,10 @@
 #include "analyzer/session/analysis.hpp"
 #include "analyzer/session/contention_analysis.hpp"
 #include "analyzer/session/store.hpp"
+#include "analyzer/session/two_gpu_session.hpp"
 #include "cli/report/render.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/testing/temporary_directory.hpp"
-#include "analyzer/session/two_gpu_session.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,10 +1,11 @@
-// One small job for each kind of thing that a recording knows, with known counts and bytes, by the CUDA runtime.
+// One small job for each kind of thing that a recording knows, with known counts and bytes, by the CUDA
+// runtime.
 //
 //   tferry-sample-kinds copies|graphs|managed|pools|streams|peers
 //
-// Prints what a recording has to show: "known WHAT COUNT" or "known WHAT COUNT of BYTES bytes", where WHAT is a table of the
-// session and a kind in it. Ends with "answer ok", or with the first thing that is wrong. Exit code 77: not possible here (no
-// GPU, one GPU for peers, no managed memory).
+// Prints what a recording has to show: "known WHAT COUNT" or "known WHAT COUNT of BYTES bytes", where WHAT is
+// a table of the session and a kind in it. Ends with "answer ok", or with the first thing that is wrong. Exit
+// code 77: not possible here (no GPU, one GPU for peers, no managed memory).
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -25,7 +26,8 @@ struct NotHere : std::runtime_error {
 
 void check(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
-  if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver) throw NotHere(cudaGetErrorString(result));
+  if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver)
+    throw NotHere(cudaGetErrorString(result));
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(result));
 }
 #define CHECK(call) check((call), #call)
@@ -40,7 +42,8 @@ void expect(bool right, const char* what) {
 
 __global__ void add(unsigned* words, std::size_t count, unsigned value) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count; i += step) {
+  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count;
+       i += step) {
     words[i] += value;
   }
 }
@@ -190,8 +193,9 @@ void peers() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> kinds = {{"copies", copies}, {"graphs", graphs},   {"managed", managed},
-                                                   {"pools", pools},   {"streams", streams}, {"peers", peers}};
+  const std::map<std::string, void (*)()> kinds = {{"copies", copies},   {"graphs", graphs},
+                                                   {"managed", managed}, {"pools", pools},
+                                                   {"streams", streams}, {"peers", peers}};
   const auto kind = kinds.find(argc == 2 ? argv[1] : "");
   if (kind == kinds.end()) {
     std::fprintf(stderr, "usage: tferry-sample-kinds copies|graphs|managed|pools|streams|peers\n");
