@@ -2,6 +2,7 @@
 """Measures the claims that begin with "plan.": the look-ahead plan against the bound and against other ways.
 
     benchmarks/plan.py --bundle build/bundle --out "$OUT" --python python3 --time-limit 540
+    benchmarks/plan.py ... --policies plan,live,lms --no-bytes --beyond     plans made while the job runs
     benchmarks/plan.py ... --append EARLIER/plan_raw.json          more alternations, in another session of the machine
 
 Jobs (--jobs): gpt2_fp32, GPT-2 124M, batch 8 x 1024; wide_bf16, 8 layers of width 4096. Factors (--factors): 1.33, 1.5
@@ -13,8 +14,11 @@ and 2.0 times oversubscribed. For each job, in this order:
     JOB.F.bytes           the plan once more with the PCIe counters beside it
     JOB.A.native, JOB.A.F.POLICY         alternation A (--alternations): every policy at every factor, the order of the
                           policies turned by one from each alternation to the next
-Policies (--policies): plan, lms, lms_early, pump, naive_um (emulated). A ballast holds all device memory but the budget, C
-and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What this tferry
+    BEYOND.A.POLICY       with --beyond: jobs of 150 GiB under the default budget, live and lms alternating
+Policies (--policies): plan, live (a plan made while the job runs), lms (what a job without a plan gets; only when it is
+named), lms_early, pump, naive_um (emulated). Of live, the last eight steps are compared with the others' median, and the
+first eight with the first eight of lms: there the plan is made, taken over and judged. A ballast holds all device memory
+but the budget, C and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What this tferry
 has no option for is skipped and said; --words POLICY=WORDS gives other words.
 
 A cell that fails is recorded and the script goes on. Files in --out: plan_raw.json (for tferry-bench record, and to be
@@ -41,13 +45,21 @@ JOBS = {
 }
 FACTORS = ("1.33", "1.5", "2.0")
 # Words of `tferry run` by policy; SESSION stands for the analysed session, OUTPUT for the run's own.
-WORDS = {"plan": "--plan SESSION --output OUTPUT", "lms": "--policy lms", "lms_early": "--policy lms-early",
-         "pump": "--memory managed", "naive_um": "--policy naive-um"}
+WORDS = {"plan": "--plan SESSION --output OUTPUT", "live": "--live-plan", "lms": "--policy lms",
+         "lms_early": "--policy lms-early", "pump": "--memory managed", "naive_um": "--policy naive-um"}
 ASKED_FOR = ("lms",)  # measured where --policies names it
 # More managed memory than the card has free can hang the GPU, so no ballast may stand beside these.
 MANAGED = ("pump", "naive_um")
-STEPS = {"plan": (4, 6), "lms": (3, 5), "lms_early": (3, 5), "pump": (3, 4), "naive_um": (1, 3)}  # warm-up, timed
+STEPS = {"plan": (4, 6), "live": (24, 8), "lms": (3, 5), "lms_early": (3, 5), "pump": (3, 4),
+         "naive_um": (1, 3)}  # warm-up, timed
 MOST_SECONDS = 120  # of one job
+# Jobs that no card holds: what they print is parsed as the second entry says.
+BEYOND = {
+    "gpt2_xl_fp32": (["gpt2.py", "--layers", "48", "--width", "1600", "--heads", "25", "--batch", "15", "--context", "1024",
+                      "--precision", "fp32", "--warmup", "0", "--steps", "16"], cells.parse_gpt2),
+    "layers_cuda_150GiB": (["tferry-sample-layers-cuda", "--buffers", "150", "--mib", "1024", "--iterations", "24"],
+                           cells.parse_layers),
+}
 
 
 class Plan:
@@ -82,6 +94,8 @@ class Plan:
         for alternation in range(self.arguments.alternations):
             for job in jobs:
                 self.attempt(f"{job}.{alternation}", lambda job=job: self.alternate(job, alternation))
+            for job in BEYOND if self.arguments.beyond else ():
+                self.attempt(f"{job}.{alternation}", lambda job=job: self.go_beyond(job, alternation))
         self.raw.data["measurements"] = plan_results.measurements(self.raw.data["series"])
         if not self.arguments.dry_run:
             self.raw.write()
@@ -99,7 +113,7 @@ class Plan:
     def gpt2(self, job, *options):
         return [self.arguments.python, self.programs.find("gpt2.py"), *JOBS[job], *options]
 
-    def measure(self, name, command, room=None):
+    def measure(self, name, command, room=None, parse=cells.parse_gpt2, seconds=MOST_SECONDS):
         """One job with the memory sampler, and a ballast if `room` is given; None when it was not run."""
         if self.arguments.dry_run:
             print(f"{name}: {' '.join(command)}" + (f"   [ballast leaves {room}]" if room else ""))
@@ -107,8 +121,8 @@ class Plan:
         if self.left() < 30:
             self.raw.add({"cell": name, "skipped": "no time left"})
             return None
-        cell = {"cell": name, **cells.run_watched(self.programs, command, min(MOST_SECONDS, self.left() - 5),
-                                                  self.folder, name, cells.parse_gpt2, room)}
+        cell = {"cell": name, **cells.run_watched(self.programs, command, min(seconds, self.left() - 5),
+                                                  self.folder, name, parse, room)}
         cell["run"] = cells.read_json(os.path.join(self.folder, name + ".run.json"))
         cell["job_json"] = cells.read_json(os.path.join(self.folder, name + ".job.json"))
         self.raw.add({key: value for key, value in cell.items() if key != "job_json"})
@@ -240,6 +254,21 @@ class Plan:
                 *self.gpt2(job, "--warmup", str(warmup), "--steps", str(steps), "--json",
                            os.path.join(self.folder, name + ".job.json"))]
 
+    def go_beyond(self, job, alternation):
+        """A job that the card does not hold, with a plan made while it runs and without one."""
+        (program, *options), parse = BEYOND[job]
+        interpreter = [self.arguments.python] if program.endswith(".py") else []
+        policies = ("live", "lms")
+        for policy in policies[alternation % 2:] + policies[:alternation % 2]:
+            name = f"{job}.{alternation}.{policy}"
+            words = shlex.split(self.words[policy])
+            cell = self.measure(name, [self.programs.find("tferry"), "run", "--json",
+                                       os.path.join(self.folder, name + ".run.json"), *words, "--", *interpreter,
+                                       self.programs.find(program), *options], parse=parse, seconds=300)
+            if cell is not None:
+                self.note(job, "auto", policy, {**plan_results.run_of(cell, beyond=True), "alternation": alternation,
+                                                "plan": cells.plan_counters(cell)})
+
     # Bytes on the wire
 
     def count_bytes(self, job):
@@ -290,6 +319,7 @@ def main():
     parser.add_argument("--append", metavar="RAW", help="continue with the runs of an earlier plan_raw.json")
     parser.add_argument("--words", action="append", default=[], metavar="POLICY=WORDS",
                         help="other words of tferry run for a policy; SESSION stands for the analysed session")
+    parser.add_argument("--beyond", action="store_true", help="also the jobs that the card does not hold")
     parser.add_argument("--no-bytes", action="store_true", help="leave out the cells that count bytes on the wire")
     parser.add_argument("--time-limit", type=float, default=540, help="seconds for everything")
     parser.add_argument("--python", default="python3", help="the interpreter that has torch")

@@ -16,10 +16,12 @@ GPT2 = """
 import json, os, sys
 value = lambda name, other: sys.argv[sys.argv.index(name) + 1] if name in sys.argv else other
 policy = os.environ.get("FAKE_POLICY", value("--memory", "native"))
-ms = {"native": 100, "plan": 140, "lms-early": 200, "naive-um": 900, "checkpoint": 130, "save-on-cpu": 400}[policy]
+ms = {"native": 100, "plan": 140, "live": 147, "lms": 200, "lms-early": 200, "naive-um": 900, "checkpoint": 130, "save-on-cpu": 400}[policy]
 warmup, steps = int(value("--warmup", 2)), int(value("--steps", 10))
 for step in range(warmup + steps):
     loss = float(9 - step + (1 if policy == os.environ.get("FAKE_WRONG") and step == 1 else 0))
+    if policy == "live" and step < 5: ms = 200
+    elif policy == "live": ms = 147
     print(f"step {step} loss {loss.hex()} (9.0) time_ms {ms}.000" + (" warmup" if step < warmup else ""))
 print("losses sha256 abc over 1 steps")
 if "--json" in sys.argv:
@@ -78,14 +80,39 @@ class Script(unittest.TestCase):
         self.assertEqual(measured["plan.prediction"]["checks"]["sha256"], "abc")
         self.assertEqual(measured["plan.vs_naive_um"]["kind"], "emulated")
         self.assertEqual(measured["plan.vs_checkpoint"]["baseline"]["samples_ns"], [130_000_000] * 2)
-        self.assertEqual(measured["plan.same_results"]["subject"]["samples"], [1.0] * 6)
-        self.assertEqual(len(measured["plan.budget_kept"]["subject"]["samples"]), 4)
+        self.assertEqual(measured["plan.same_results"]["subject"]["samples"], [1.0] * 8)
+        self.assertEqual(len(measured["plan.budget_kept"]["subject"]["samples"]), 6)
         self.assertEqual(measured["plan.mappings_per_step"]["subject"]["samples"], [0.0, 0.0])
         # 600 bytes in and 500 out each ms, steps of 100 ms, 100,000 bytes forced.
         self.assertAlmostEqual(measured["plan.bytes_over_forced"]["subject"]["samples"][0], 1.1, places=3)
         skipped = [cell for cell in raw["cells"] if "skipped" in cell]
         self.assertEqual({cell["skipped"] for cell in skipped}, {"this tferry run has no --memory"})
         self.assertNotIn("plan.pump_vs_naive_um", measured)
+
+    def test_live_plans_are_compared_with_none_and_with_that_of_a_recording(self):
+        _, measured = self.run_script("out", "--no-bytes", "--policies", "plan,live,lms")
+        live = measured["plan.live_vs_recorded"]
+        self.assertEqual((live["subject"]["samples_ns"], live["baseline"]["samples_ns"]), ([147_000_000] * 2,
+                                                                                          [140_000_000] * 2))
+        self.assertEqual(measured["plan.live_vs_none"]["baseline"]["samples_ns"], [200_000_000] * 2)
+        first = measured["plan.live_first_steps"]
+        self.assertEqual((first["subject"]["samples_ns"], first["baseline"]["samples_ns"]),
+                         ([5 * 200_000_000 + 3 * 147_000_000] * 2, [8 * 200_000_000] * 2))
+
+    def test_jobs_that_no_card_holds_are_compared_with_themselves(self):
+        self.write("tferry-sample-layers-cuda", f"#!{sys.executable}\n" + """
+import os
+for i in range(24):
+    print(f"iteration {i} sum a time_ms {50 if os.environ['FAKE_POLICY'] == 'live' and i > 5 else 80}.000")
+print("answer ok a, footprint 100 bytes")
+""")
+        raw, _ = self.run_script("out", "--no-bytes", "--policies", "live,lms", "--beyond")
+        measured = {m["claim"]: m for m in raw["measurements"]}
+        for job, ns in (("gpt2_xl_fp32", (147, 200)), ("layers_cuda_150GiB", (50, 80))):
+            found = measured[f"plan.live_vs_none/{job}/auto"]
+            self.assertEqual(found["subject"]["samples_ns"], [ns[0] * 1_000_000] * 2)
+            self.assertEqual(found["baseline"]["samples_ns"], [ns[1] * 1_000_000] * 2)
+            self.assertIn(f"plan.live_first_steps/{job}/auto", measured)
 
     def test_managed_memory_stands_beside_no_ballast(self):
         raw, _ = self.run_script("out", "--no-bytes")
@@ -102,7 +129,7 @@ class Script(unittest.TestCase):
 
     def test_another_loss_is_not_the_same_result(self):
         _, measured = self.run_script("out", "--no-bytes", FAKE_WRONG="plan")
-        self.assertEqual(sorted(measured["plan.same_results"]["subject"]["samples"]), [0.0] * 2 + [1.0] * 4)
+        self.assertEqual(sorted(measured["plan.same_results"]["subject"]["samples"]), [0.0] * 2 + [1.0] * 6)
 
     def test_other_words_for_a_policy(self):
         raw, _ = self.run_script("out", "--no-bytes", "--policies", "pump", "--words", "pump=--policy naive-um")

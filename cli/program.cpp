@@ -1,9 +1,11 @@
 #include "cli/program.hpp"
 
 #include "cli/commands/analyze.hpp"
+#include "cli/commands/calibrate.hpp"
 #include "cli/commands/compare.hpp"
 #include "cli/commands/demo.hpp"
 #include "cli/commands/doctor.hpp"
+#include "cli/commands/import.hpp"
 #include "cli/commands/job_arguments.hpp"
 #include "cli/commands/merge.hpp"
 #include "cli/commands/plan.hpp"
@@ -11,6 +13,7 @@
 #include "cli/commands/query.hpp"
 #include "cli/commands/report.hpp"
 #include "cli/commands/run.hpp"
+#include "cli/commands/view.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/session/choose_session.hpp"
@@ -37,10 +40,13 @@ struct CommandLine {
   PlanCommand plan;
   ReportCommand report;
   CompareCommand compare;
+  ViewCommand view;
   QueryCommand query;
   MergeCommand merge;
+  ImportCommand import;
   DemoCommand demo;
   DoctorCommand doctor;
+  CalibrateCommand calibrate;
 
   struct Entry {
     CLI::App* app;
@@ -58,10 +64,13 @@ struct CommandLine {
     add(plan);
     add(report);
     add(compare);
+    add(view);
     add(query);
     add(merge);
+    add(import);
     add(demo);
     add(doctor);
+    add(calibrate);
     app.set_version_flag("--version", std::string("tferry ") + TFERRY_VERSION);
     app.set_config("--config", "", "Take defaults from this TOML file, one section a command")
         ->type_name("FILE");

@@ -21,9 +21,10 @@ GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"
 CUPTI = re.compile(r"libcupti\.so\.\d+")
 ALSO_NEEDED = {"libtferry_collector.so": CUPTI, "tferry-sampler": CUPTI}
 PROGRAMS = ["tferry", "tferry-sample-layers-cuda", "tferry-ballast", "tferry-memory-sampler", "tferry-call-cost",
-            "tferry-sampler", "tferry-calibrate"]
+            "tferry-sampler", "tferry-calibrate", "tferry-sample-kinds"]
 LIBRARIES = ["libtferry_runtime.so", "libtferry_collector.so"]
-TREES = [("samples/python", "samples/python"), ("benchmarks", "benchmarks")]
+TREES = [("samples/python", "samples/python"), ("benchmarks", "benchmarks"),
+         ("collector/python", "share/tferry/python")]
 SCRIPT_SUFFIXES = (".py", ".json", ".md")
 
 

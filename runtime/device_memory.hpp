@@ -177,11 +177,12 @@ class DeviceMemory {
   bool send_away(Block& block, const trace::FlatPlan::Step& step);
   void restore(std::uint32_t position);
   void restore(std::uint32_t position, bool leaving);
-  void plan_boundary(CUstream stream);
+  void plan_boundary(CUstream stream, bool of_plan);
+  void judge_plan();
   void complain_about_plan();
   void note_plan_state();
   void account_iteration();
-  void time_iteration(CUstream stream, bool followed);
+  void time_iteration(CUstream stream);
   void begin_iteration();
   Block* planned_place(std::size_t bytes);
   Block* unplanned_place(std::size_t pieces);

@@ -2,6 +2,7 @@
 
 #include "runtime/block.hpp"
 #include "runtime/plan_follower.hpp"
+#include "runtime/plan_judge.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@ struct DevicePlan {
 
   std::shared_ptr<const PlanIndex> index;
   PlanFollower follower;
+  PlanJudge judge;
   std::uint64_t serial;
 
   std::vector<std::size_t> first_block;     ///< by tensor, into `blocks`

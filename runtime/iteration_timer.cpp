@@ -4,9 +4,9 @@
 
 namespace tferry::runtime {
 
-void IterationTimer::iteration_ended(CUstream stream, bool counts) {
+void IterationTimer::iteration_ended(CUstream stream, Kind kind) {
   if (ends_.size() >= kMostOnTheirWay) return restart();
-  End end{nullptr, StatusPage::now_ns(), counts && connected_};
+  End end{nullptr, StatusPage::now_ns(), connected_ ? kind : Kind::kOther};
   if (driver_.cuEventElapsedTime_v2 != nullptr) {
     if (!spare_.empty()) {
       end.event = spare_.back();
@@ -23,7 +23,7 @@ void IterationTimer::iteration_ended(CUstream stream, bool counts) {
   connected_ = true;
 }
 
-std::optional<std::int64_t> IterationTimer::next_ns() {
+std::optional<IterationTimer::Time> IterationTimer::next() {
   while (ends_.size() >= 2) {
     const End& from = ends_[0];
     const End& to = ends_[1];
@@ -36,9 +36,9 @@ std::optional<std::int64_t> IterationTimer::next_ns() {
       ns = static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
       spare_.push_back(from.event);
     }
-    const bool counts = to.counts && known;
+    const Time time{ns, known ? to.kind : Kind::kOther};
     ends_.pop_front();
-    if (counts) return ns;
+    if (time.kind != Kind::kOther) return time;
   }
   return std::nullopt;
 }

@@ -18,12 +18,24 @@ class IterationTimer {
   IterationTimer(const IterationTimer&) = delete;
   IterationTimer& operator=(const IterationTimer&) = delete;
 
-  /// An iteration ends on this stream. `counts`: from the end before to here lies one whose time is wanted.
-  void iteration_ended(CUstream stream, bool counts);
+  /// What lies between one end and the next.
+  enum class Kind {
+    kOther,    ///< no iteration, or not a whole one
+    kWithout,  ///< an iteration without a plan
+    kUnder,    ///< one under a plan, but not exactly what it says
+    kFollowed  ///< one that the plan tells
+  };
+  struct Time {
+    std::int64_t ns = 0;
+    Kind kind = Kind::kOther;
+  };
+
+  /// An iteration ends on this stream. `kind`: what lies between the end before and here.
+  void iteration_ended(CUstream stream, Kind kind);
   /// The next end has none before it.
   void restart() { connected_ = false; }
-  /// The time of an iteration that has passed; none: no more have so far.
-  std::optional<std::int64_t> next_ns();
+  /// An iteration that has passed, of any kind but kOther; none: no more have so far.
+  std::optional<Time> next();
 
  private:
   static constexpr std::size_t kMostOnTheirWay = 64;
@@ -31,7 +43,7 @@ class IterationTimer {
   struct End {
     CUevent event = nullptr;
     std::int64_t host_ns = 0;
-    bool counts = false;
+    Kind kind = Kind::kOther;
   };
 
   const cuda::Driver& driver_;

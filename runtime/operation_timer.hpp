@@ -35,8 +35,6 @@ class OperationTimer {
   void begin(Operation& operation);
   /// It was submitted or refused. Before it is recorded.
   void end(Operation& operation, int device, bool submitted);
-  /// No more are timed; those on their way are still read.
-  void stop() { stopped_ = true; }
   /// Records what has passed since the last time.
   void read();
   /// The events went with their context.

@@ -76,6 +76,7 @@ void DeviceMemory::adopt_plan() {
   counters_.plan_in_memory_ns = plan.plan().in_memory_ns;
   counters_.plan_forced_bytes = plan.plan().forced_bytes;
   plan.followed = plan.follower.counts().followed;
+  plan.judge.adopted();
   iteration_timer_.restart();
   begin_iteration();
   status_.say(2, "GPU %d: following %s", ordinal_, plan.name());
@@ -306,6 +307,8 @@ void DeviceMemory::leave_plan() {
   plan_->chunks.clear();
   plan_->displaced = plan_->intruded = false;
   plan_->follower.set_adopted(false);
+  plan_->judge.left();
+  iteration_timer_.restart();
   note_plan_state();
 }
 

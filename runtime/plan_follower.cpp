@@ -58,16 +58,16 @@ bool PlanFollower::end(const Place& place, bool submitted) {
 
 void PlanFollower::iteration_ended() {
   const std::uint64_t size = index_->size();
-  const bool whole = iteration_matched_ >= size - size / 10;
+  whole_ = iteration_matched_ >= size - size / 10;
   if (!adopted_) {
     const auto matches = matching_.iteration_ended();
-    if (whole) bindings_.settle(matches);
-    if (whole) ++observed_;
+    if (whole_) bindings_.settle(matches);
+    if (whole_) ++observed_;
   } else {
     ++counts_.iterations;
     if (iteration_matched_ == size && iteration_operations_ == size) ++counts_.followed;
   }
-  ready_ = whole && known_enough();
+  ready_ = whole_ && known_enough();
   iteration_operations_ = iteration_matched_ = 0;
 }
 

@@ -50,6 +50,8 @@ class PlanFollower {
   /// After it was, or after it was refused. True: an iteration ends here; only then plans change.
   bool end(const Place& place, bool submitted);
 
+  /// At the end of an iteration: (nearly) all of its operations were found in the plan.
+  bool whole() const { return whole_; }
   /// At the end of an iteration: everything that a plan needs is known.
   bool ready() const { return ready_; }
   void set_adopted(bool adopted);
@@ -86,6 +88,7 @@ class PlanFollower {
   std::uint64_t observed_ = 0;  ///< whole iterations seen since it was last adopted
   bool ever_ = false;           ///< the program was found in the plan
   bool adopted_ = false;
+  bool whole_ = false;
   bool ready_ = false;
 };
 

@@ -4,6 +4,8 @@
 #include "runtime/device_memory.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 
 namespace tferry::runtime {
@@ -176,12 +178,11 @@ void DeviceMemory::restore(std::uint32_t position, bool leaving) {
 
 void DeviceMemory::plan_end(Operation& operation, bool submitted) {
   const PlanFollower::Place place = place_in_plan(operation);
-  bool boundary = false;
-  auto mark = operation.plan_marks.begin();
-  for (const auto* plan : {&plan_, &later_plan_}) {
-    const PlanMark known = *mark++;
-    if (*plan != nullptr && known.plan == (*plan)->serial)
-      boundary = (*plan)->follower.end(known.place, submitted) || boundary;
+  std::array<bool, 2> ended{};  // an iteration of plan_, of later_plan_
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    DevicePlan* plan = i == 0 ? plan_.get() : later_plan_.get();
+    const PlanMark known = operation.plan_marks[i];
+    if (plan != nullptr && known.plan == plan->serial) ended[i] = plan->follower.end(known.place, submitted);
   }
   operation.plan_marks = {};
   if (submitted && place.position != PlanFollower::kNone) {
@@ -192,17 +193,18 @@ void DeviceMemory::plan_end(Operation& operation, bool submitted) {
     }
   }
   if (submitted && reclaim_ && !following()) reclaim_again(operation);
-  if (boundary) plan_boundary(streams_.handle(operation.stream));
+  if (ended[0] || ended[1]) plan_boundary(streams_.handle(operation.stream), ended[0]);
   complain_about_plan();
   note_plan_state();
 }
 
-/// An iteration ended: the only time at which plans change, and pieces are put back.
-void DeviceMemory::plan_boundary(CUstream stream) {
+/// An iteration ended: the only time at which plans change, and pieces are put back. `of_plan`: one of plan_,
+/// not of the one that is to replace it.
+void DeviceMemory::plan_boundary(CUstream stream, bool of_plan) {
   // Events cannot be recorded in what captures, and what it names is about to be held.
   if (g_capturing.load(std::memory_order_relaxed) > 0) return;
+  if (of_plan) time_iteration(stream);
   if (planned()) {
-    time_iteration(stream, plan_->follower.counts().followed != plan_->followed);
     account_iteration();
     put_back();
     look_for_hidden_pointers();
@@ -213,7 +215,30 @@ void DeviceMemory::plan_boundary(CUstream stream) {
     leave_plan();
     plan_ = std::move(later_plan_);
   }
-  if (plan_ != nullptr && !plan_->follower.adopted() && plan_->follower.ready()) adopt_plan();
+  judge_plan();
+  if (plan_ != nullptr && !plan_->follower.adopted() && plan_->follower.ready() && plan_->judge.wanted())
+    adopt_plan();
+}
+
+/// Leaves a plan under which iterations take longer than without it.
+void DeviceMemory::judge_plan() {
+  if (plan_ == nullptr) return;
+  const PlanJudge::Verdict verdict = plan_->judge.judge(plan_->plan().predicted_ns);
+  if (verdict == PlanJudge::Verdict::kStay) return;
+  if (verdict == PlanJudge::Verdict::kTry) {
+    status_.say(2, "GPU %d: %s is left for some iterations, to see what they take without it", ordinal_,
+                plan_->name());
+    return leave_plan();
+  }
+  status_.say(
+      0,
+      "GPU %d: %s costs more than it brings: an iteration took %.1f ms under it, and %.1f ms without. "
+      "The job runs on without it.",
+      ordinal_, plan_->name(), static_cast<double>(plan_->judge.under_ns()) / 1e6,
+      static_cast<double>(plan_->judge.without_ns()) / 1e6);
+  leave_plan();
+  plan_.reset();
+  counters_.plan_state = static_cast<std::int64_t>(trace::PlanState::kCostly);
 }
 
 void DeviceMemory::complain_about_plan() {
@@ -233,7 +258,7 @@ void DeviceMemory::complain_about_plan() {
           "GPU %d: %s is for another program: for %u operations none was found in it. The job runs on "
           "without it.",
           ordinal_, (*plan)->name(), 2 * (*plan)->index->size() + 1000);
-    } else if (follower.mismatched()) {
+    } else if (follower.mismatched() && (*plan)->judge.wanted()) {
       status_.say(
           0,
           "GPU %d: %s does not fit: of %zu allocations that live on, %zu were not found. The job runs "
@@ -276,11 +301,21 @@ void DeviceMemory::account_iteration() {
 }
 
 /// Times what has passed of the iterations that ended before.
-void DeviceMemory::time_iteration(CUstream stream, bool followed) {
-  iteration_timer_.iteration_ended(stream, followed);
-  while (const auto ns = iteration_timer_.next_ns()) {
-    counters_.plan_last_ns = *ns;
-    count(counters_.plan_measured_ns, *ns);
+void DeviceMemory::time_iteration(CUstream stream) {
+  using Kind = IterationTimer::Kind;
+  Kind kind = plan_->follower.whole() ? Kind::kWithout : Kind::kOther;
+  if (planned() && kind != Kind::kOther)
+    kind = plan_->follower.counts().followed != plan_->followed ? Kind::kFollowed : Kind::kUnder;
+  iteration_timer_.iteration_ended(stream, kind);
+  while (const auto time = iteration_timer_.next()) {
+    if (time->kind == Kind::kWithout) {
+      plan_->judge.took_without(time->ns);
+    } else {
+      plan_->judge.took_under(time->ns);
+    }
+    if (time->kind != Kind::kFollowed) continue;
+    counters_.plan_last_ns = time->ns;
+    count(counters_.plan_measured_ns, time->ns);
     count(counters_.plan_iterations_timed);
   }
 }

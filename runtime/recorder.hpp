@@ -60,6 +60,8 @@ class Recorder {
 
   /// Writes everything and ends; what comes later is not recorded. Once, from any thread.
   void close() { spool_->close(); }
+  /// So much was lost that the rest is worth nothing: the spool is full, or its disk does not keep up.
+  bool over() const { return spool_->dropped() > kMostDropped; }
 
   void device(const cuda::Driver& driver, int ordinal, std::int64_t memory_bytes);
   void own_stream(CUstream stream, int ordinal);
@@ -83,6 +85,8 @@ class Recorder {
   }
 
  private:
+  static constexpr std::int64_t kMostDropped = 1000;  ///< records
+
   explicit Recorder(std::unique_ptr<trace::SpoolWriter> spool) : spool_(std::move(spool)) {}
   trace::StringId name_of(const cuda::FunctionInfo* function);
 

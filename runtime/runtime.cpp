@@ -296,13 +296,14 @@ void Runtime::end(Operation& operation, bool submitted) {
   }
   if (DeviceMemory* planner = device_of(operation)) {
     planner->plan_end(operation, submitted);
-    if (timer_ && planner->planned()) timer_->stop();
+    if (planner->ordinal() == planned_device_) following_ = planner->planned();
   }
   trace::DeviceStatus& counters = status_.device(device);
   count(counters.operations);
   if (operation.waited) count(counters.gated_operations);
   // What left since the operation before, whoever asked for the room: operations and allocations do.
   const std::int64_t out = counters.bytes_out.load(std::memory_order_relaxed);
+  swapping_ = swapping_ || out > 0;
   const std::int64_t parked = out - std::exchange(logged_out_[static_cast<std::size_t>(device)], out);
   const auto signature = static_cast<std::uint32_t>(operation.signature ^ operation.signature >> 32);
   status_.log_operation(device, signature, operation.waited, operation.fetched + operation.fetched_ahead,

@@ -133,6 +133,9 @@ class Runtime {
   }
   static void note_access(Operation& operation, const DeviceMemory::Named& named, CUdeviceptr address,
                           trace::AccessKind kind, std::int64_t bytes, trace::KnownBy known_by);
+  /// Operations are recorded. For a plan that is made while the job runs: until one is in place, or the spool
+  /// is full.
+  bool recording() const { return recorder_ && (!timer_ || (!following_ && !recorder_->over())); }
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
   DeviceMemory* device_of(const Operation& operation) const;
   Moment stamp(StreamIndex stream);
@@ -150,7 +153,9 @@ class Runtime {
   int waiting_ = 0;
   StreamTable streams_;
   std::unique_ptr<Recorder> recorder_;
-  std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed
+  std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed, and recording is not for a plan
+  bool swapping_ = false;                  ///< something had to leave the device
+  bool following_ = false;                 ///< a plan is in place
   PlanSource plans_;
   int planned_device_ = -1;  ///< the first device used: plans are for one
   AddressSpace space_;
@@ -168,7 +173,7 @@ template <class Collect>
 CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, Collect collect) {
   std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
-  operation.recording = recorder_ != nullptr;
+  operation.recording = recording();
   operation.reset();
   if (operation.recording) operation.details.begin_ns = StatusPage::now_ns();
   const CaptureState state = is_capturing(stream, per_thread);
@@ -178,7 +183,7 @@ CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, 
   collect(operation);
   const CUresult result = acquire(operation, lock);
   if (result == CUDA_SUCCESS) ++in_flight_;
-  if (result == CUDA_SUCCESS && timer_) timer_->begin(operation);
+  if (result == CUDA_SUCCESS && timer_ && swapping_ && operation.recording) timer_->begin(operation);
   if (operation.recording) operation.details.ready_ns = StatusPage::now_ns();
   return result;
 }

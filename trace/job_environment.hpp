@@ -20,7 +20,7 @@ inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
 inline constexpr const char* kRecord =
     "TFERRY_RECORD";  ///< 1: the runtime writes what the hooks see to a spool
 inline constexpr const char* kTimes =
-    "TFERRY_TIMES";  ///< 1, with TFERRY_RECORD: also when operations ran, by events, until a plan is adopted
+    "TFERRY_TIMES";  ///< 1, with TFERRY_RECORD: for a plan made while the job runs; see docs/runtime.md
 inline constexpr const char* kOff = "TFERRY_OFF";              ///< 1: every hook passes through
 inline constexpr const char* kChunkSize = "TFERRY_CHUNK";      ///< BYTES of one device handle, a power of two
 inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";  ///< BYTES from which an allocation can move

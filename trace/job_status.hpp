@@ -102,7 +102,8 @@ enum class PlanState : std::int64_t {
   kFollowing = 3,  ///< adopted, and the job does what it says
   kAstray = 4,     ///< adopted, but the job does something else at the moment
   kForeign = 5,    ///< it is for another program; still looked for
-  kRefused = 6     ///< it cannot be adopted here; `message` says why
+  kRefused = 6,    ///< it cannot be adopted here; `message` says why
+  kCostly = 7      ///< left for good: iterations were faster without it
 };
 
 enum class BudgetSource : std::int64_t { kAuto, kBytes, kPercent, kUnlimited };

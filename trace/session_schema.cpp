@@ -30,10 +30,13 @@ const EnumerationNames kEnumerations[] = {
 
 constexpr const char* kIndexes[] = {
     "CREATE INDEX kernel_start ON kernel(start_ns)",
+    "CREATE INDEX kernel_name ON kernel(name_id, start_ns)",
     "CREATE INDEX kernel_operation ON kernel(process_id, operation)",
     "CREATE INDEX memcpy_start ON memcpy(start_ns)",
     "CREATE INDEX memcpy_operation ON memcpy(process_id, operation)",
     "CREATE INDEX memset_start ON memset(start_ns)",
+    "CREATE INDEX marker_start ON marker(start_ns)",
+    "CREATE INDEX sync_start ON sync(start_ns)",
     "CREATE INDEX allocation_number ON allocation(process_id, allocation)",
     "CREATE INDEX access_operation ON access(process_id, operation)",
     "CREATE INDEX access_allocation ON access(allocation_id)",

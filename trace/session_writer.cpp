@@ -1,5 +1,6 @@
 #include "trace/session_writer.hpp"
 
+#include "trace/session_detail.hpp"
 #include "trace/session_file.hpp"
 #include "trace/session_schema.hpp"
 
@@ -120,6 +121,7 @@ std::int64_t SessionWriter::publish() {
     statements_ = {};
     if (!building_.empty()) {
       create_indexes(database_);
+      create_detail(database_);
       database_.execute("PRAGMA analysis_limit=1000; ANALYZE");
     }
     database_.execute("COMMIT");

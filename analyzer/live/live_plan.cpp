@@ -1,8 +1,11 @@
 #include "analyzer/live/live_plan.hpp"
 
+#include "analyzer/live/reason_to_wait.hpp"
 #include "analyzer/session/flat_plan.hpp"
 #include "analyzer/session/plan_rows.hpp"
 #include "analyzer/workload/validate.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +13,8 @@
 
 namespace tferry::analyzer {
 namespace {
+
+constexpr double kWorthwhile = 0.97;  ///< of the time that an iteration takes without the plan
 
 /// Nanoseconds from the first call of an iteration to that of the next: the median. 0: there is no next.
 double iteration_time(const RankAnalysis& rank) {
@@ -65,10 +70,13 @@ LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& o
     return result;
   }
   result.iterations = rank.typical->regular.size();
+  result.reason = reason_to_wait(recording, rank);
+  if (!result.reason.empty()) return result;
   rank.typical->workload.link = options.link;
   rank.typical->workload.budget = rank.budget_bytes - rank.typical->resident_bytes;
   const bool timed = 2 * rank.typical->untimed_operations <
                      static_cast<std::int64_t>(rank.typical->workload.operations.size());
+  for (Operation& operation : rank.typical->workload.operations) operation.gap_ns = 0;
   if (!timed) assume_times(rank, working_time(rank, recording, options.link));
   PlanOutcome outcome = make_placed_plan(rank.source.recording, *rank.typical, options.memory,
                                          options.budget_bytes, options.planner);
@@ -85,9 +93,21 @@ LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& o
   }
   result.moves = placed.plan.actions.size();
   result.bytes_moved = placed.placement.bytes_moved;
+  const double seen = rank.typical->iteration_ns > 0 ? rank.typical->iteration_ns : iteration_time(rank);
+  if (result.moves == 0) {
+    result.reason = "what repeats itself fits the budget";
+    return result;
+  }
+  if (timed && placed.plan.predicted_ns > kWorthwhile * seen) {
+    result.reason = fmt::format("a plan would take {:.1f} ms an iteration, and without one it takes {:.1f}",
+                                placed.plan.predicted_ns / 1e6, seen / 1e6);
+    return result;
+  }
   trace::FlatPlan flat = make_flat_plan(rank, placed, plan_row(rank, placed), options.name);
   result.reason = trace::flat_plan_error(flat);
-  if (result.reason.empty()) result.plan = std::move(flat);
+  if (!result.reason.empty()) return result;
+  result.plan = std::move(flat);
+  result.placed = std::move(outcome.plan);
   return result;
 }
 

@@ -1,104 +1,27 @@
 #include "analyzer/live/live_plan.hpp"
 
+#include "analyzer/live/hooks_of_workload.hpp"
 #include "analyzer/workload/transformer.hpp"
-#include "trace/spool_writer.hpp"
 #include "trace/test_directory.hpp"
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace tferry::analyzer {
 namespace {
 
+using testing_support::Hooks;
+using testing_support::read_all;
+
 constexpr std::uint64_t kChunk = 64 << 10;
-
-/// Writes what the hooks of a job with this workload would.
-class Hooks {
- public:
-  Hooks(const Workload& workload, const std::string& path, bool timed = false)
-      : workload_(workload), timed_(timed) {
-    std::string error;
-    spool_ = trace::SpoolWriter::open(path, {}, &error);
-    EXPECT_TRUE(spool_) << error;
-    spool_->append(trace::DeviceRecord{.time_ns = 1, .device = 0});
-    for (std::uint32_t t = 0; t < workload.tensors.size(); ++t) {
-      if (workload.tensors[t].persistent) allocate(t);
-    }
-  }
-
-  void iteration() {
-    for (std::uint32_t i = 0; i < workload_.operations.size(); ++i) {
-      for (std::uint32_t t = 0; t < workload_.tensors.size(); ++t) {
-        if (!workload_.tensors[t].persistent && workload_.tensors[t].birth == i) allocate(t);
-      }
-      launch(workload_.operations[i]);
-      for (std::uint32_t t = 0; t < workload_.tensors.size(); ++t) {
-        if (!workload_.tensors[t].persistent && workload_.tensors[t].death == i && alive_.contains(t))
-          free(t);
-      }
-    }
-  }
-
-  void close() { spool_->close(); }
-
- private:
-  void allocate(std::uint32_t tensor) {
-    alive_[tensor] = ++allocations_;
-    spool_->append(trace::AllocationRecord{.time_ns = now_ += 10,
-                                           .allocation = allocations_,
-                                           .bytes = workload_.tensors[tensor].size,
-                                           .reserved_bytes = workload_.tensors[tensor].size,
-                                           .device = 0,
-                                           .kind = trace::MemoryKind::kDevice});
-  }
-  void free(std::uint32_t tensor) {
-    spool_->append(trace::FreeRecord{.time_ns = now_ += 10, .allocation = alive_.at(tensor)});
-    alive_.erase(tensor);
-  }
-  void launch(const Operation& operation) {
-    spool_->append(trace::KernelLaunchRecord{.time_ns = now_ += 1000,
-                                             .operation = ++operations_,
-                                             .name = spool_->intern(operation.name),
-                                             .grid = {1, 1, 1},
-                                             .block = {256, 1, 1},
-                                             .device = 0});
-    if (timed_) {
-      spool_->append(trace::KernelActivityRecord{.time_ns = gpu_,
-                                                 .end_ns = gpu_ + operation.duration_ns,
-                                                 .correlation_id = static_cast<std::uint32_t>(operations_),
-                                                 .device = 0});
-      gpu_ += operation.duration_ns;
-    }
-    std::vector<trace::AccessEntry> entries;
-    for (const Access& access : operation.accesses) {
-      const auto held = alive_.find(access.tensor);
-      if (held == alive_.end()) continue;
-      trace::AccessEntry entry;
-      entry.allocation = held->second;
-      entry.kind = trace::AccessKind::kMayTouch;
-      entry.known_by = trace::KnownBy::kArgument;
-      entries.push_back(entry);
-    }
-    if (!entries.empty()) spool_->append_accesses(now_, operations_, entries);
-  }
-
-  const Workload& workload_;
-  std::unique_ptr<trace::SpoolWriter> spool_;
-  std::map<std::uint32_t, std::uint64_t> alive_;  ///< allocation by tensor
-  std::uint64_t allocations_ = 0, operations_ = 0;
-  std::int64_t now_ = 1000, gpu_ = 5000;
-  bool timed_;
-};
 
 Workload small_transformer() {
   return transformer_training({.layers = 2, .width = 256, .batch = 2, .context = 256, .vocabulary = 4000});
-}
-
-void read_all(trace::SpoolReader& reader, LiveRecording& recording) {
-  while (const auto record = reader.next()) recording.add(*record);
 }
 
 LivePlanOptions two_thirds(const Workload& workload) {
@@ -116,9 +39,7 @@ TEST(LivePlan, IsMadeFromWhatTheHooksSee) {
   Hooks hooks(workload, directory / "spool");
   for (int i = 0; i < 4; ++i) hooks.iteration();
   hooks.close();
-  trace::SpoolReader reader(directory / "spool");
-  LiveRecording recording;
-  read_all(reader, recording);
+  const LiveRecording recording = read_all(directory / "spool");
   EXPECT_EQ(recording.device(), 0);
   EXPECT_EQ(recording.operations(), 4 * workload.operations.size());
 
@@ -145,9 +66,7 @@ TEST(LivePlan, HasAPredictionWhereTheRuntimeTookTimes) {
   Hooks hooks(workload, directory / "spool", true);
   for (int i = 0; i < 4; ++i) hooks.iteration();
   hooks.close();
-  trace::SpoolReader reader(directory / "spool");
-  LiveRecording recording;
-  read_all(reader, recording);
+  const LiveRecording recording = read_all(directory / "spool");
   const LivePlan made = make_live_plan(recording, two_thirds(workload));
   ASSERT_TRUE(made.plan) << made.reason;
   EXPECT_EQ(made.plan->in_memory_ns, compute_time(workload));
@@ -160,14 +79,66 @@ TEST(LivePlan, IsMadeWhenThreeIterationsAreOver) {
   const trace::TestDirectory directory;
   const Workload workload = small_transformer();
   Hooks hooks(workload, directory / "spool");
-  LiveRecording recording;
-  std::optional<trace::SpoolReader> reader;
   for (int i = 0; i < 2; ++i) hooks.iteration();
   hooks.close();
-  reader.emplace(directory / "spool");
-  read_all(*reader, recording);
-  EXPECT_EQ(make_live_plan(recording, two_thirds(workload)).reason,
+  EXPECT_EQ(make_live_plan(read_all(directory / "spool"), two_thirds(workload)).reason,
             "its operations show no clear period yet");
+}
+
+TEST(LivePlan, IsNotMadeWhereTheJobIsFasterThanItWouldBe) {
+  const trace::TestDirectory directory;
+  const Workload workload = small_transformer();
+  Hooks hooks(workload, directory / "spool", true);
+  for (int i = 0; i < 4; ++i) hooks.iteration();
+  hooks.close();
+  LivePlanOptions options = two_thirds(workload);
+  options.link = {0.01, 0.01, 0.01, 0.01};
+  const LivePlan made = make_live_plan(read_all(directory / "spool"), options);
+  EXPECT_FALSE(made.plan);
+  EXPECT_TRUE(made.reason.starts_with("a plan would take ")) << made.reason;
+}
+
+/// Why no plan is made for a job that has done this.
+std::string reason_after(const std::function<void(Hooks&)>& job) {
+  const trace::TestDirectory directory;
+  const Workload workload = small_transformer();
+  Hooks hooks(workload, directory / "spool");
+  job(hooks);
+  hooks.close();
+  return make_live_plan(read_all(directory / "spool"), two_thirds(workload)).reason;
+}
+
+// A model that is being built repeats itself as well, and so do parts of an iteration.
+TEST(LivePlan, IsNotMadeForWhatIsNotTheJobsIteration) {
+  EXPECT_EQ(reason_after([](Hooks& hooks) {
+              hooks.fit();
+              for (int i = 0; i < 5; ++i) hooks.iteration();
+            }),
+            "what repeats itself moves nothing");
+  EXPECT_EQ(reason_after([](Hooks& hooks) {
+              hooks.hold(footprint(small_transformer()) * 3 / 2);
+              for (int i = 0; i < 5; ++i) hooks.iteration();
+            }),
+            "what repeats itself names less than half of the memory");
+  EXPECT_EQ(reason_after([](Hooks& hooks) {
+              for (int i = 0; i < 5; ++i) {
+                hooks.iteration();
+                hooks.hold(footprint(small_transformer()) / 10);
+              }
+              hooks.iteration();
+            }),
+            "its memory still grows");
+  EXPECT_EQ(reason_after([](Hooks& hooks) {
+              for (int i = 0; i < 6; ++i) hooks.iteration();
+              hooks.something_else(2 * static_cast<int>(small_transformer().operations.size()));
+            }),
+            "it does something else by now");
+  EXPECT_EQ(reason_after([](Hooks& hooks) {
+              for (int i = 0; i < 5; ++i) hooks.iteration();
+              hooks.something_else(static_cast<int>(small_transformer().operations.size()) / 2);
+              hooks.iteration();
+            }),
+            "its last iterations do not follow each other");
 }
 
 TEST(LivePlan, WhatCannotBePlannedIsSaid) {
@@ -176,9 +147,7 @@ TEST(LivePlan, WhatCannotBePlannedIsSaid) {
   Hooks hooks(workload, directory / "spool");
   for (int i = 0; i < 4; ++i) hooks.iteration();
   hooks.close();
-  trace::SpoolReader reader(directory / "spool");
-  LiveRecording recording;
-  read_all(reader, recording);
+  const LiveRecording recording = read_all(directory / "spool");
   LivePlanOptions options = two_thirds(workload);
   options.budget_bytes = 1 << 20;
   const LivePlan made = make_live_plan(recording, options);
@@ -210,9 +179,7 @@ TEST(LiveRecording, KnowsWhatStays) {
   spool->append(
       trace::TransferRecord{.time_ns = 4, .bytes = 50, .device = 2, .kind = trace::TransferKind::kPark});
   spool->close();
-  trace::SpoolReader reader(directory / "spool");
-  LiveRecording recording;
-  read_all(reader, recording);
+  const LiveRecording recording = read_all(directory / "spool");
   const auto& allocations = recording.recording().recording.allocations;
   ASSERT_EQ(allocations.size(), 2u) << "the other GPU's are not for this plan";
   EXPECT_FALSE(allocations[0].stays);

@@ -3,6 +3,7 @@
 #include "trace/flat_plan.hpp"
 #include "trace/records.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -108,8 +109,24 @@ void LiveRecording::add(const trace::SpoolRecordView& record) {
     if (const auto found = operations_.find(gate->operation); found != operations_.end())
       recording_.recording.operations[found->second].gated = true;
   } else if (const auto moved = record.as<trace::TransferRecord>()) {
+    if (!device_ || moved->device != *device_) return;
     (moved->kind == trace::TransferKind::kPark ? bytes_out_ : bytes_in_) += moved->bytes;
+    const auto number = static_cast<std::int64_t>(moved->operation);
+    if (!moves_.empty() && moves_.back().first >= number) {
+      moves_.back().second += moved->bytes;
+    } else {
+      moves_.emplace_back(number, moved->bytes);
+    }
   }
+}
+
+std::int64_t LiveRecording::moved_between(std::int64_t begin, std::int64_t end) const {
+  const auto before = [](const auto& move, std::int64_t number) { return move.first < number; };
+  std::int64_t bytes = 0;
+  for (auto move = std::lower_bound(moves_.begin(), moves_.end(), begin, before);
+       move != moves_.end() && move->first < end; ++move)
+    bytes += move->second;
+  return bytes;
 }
 
 }  // namespace tferry::analyzer

@@ -8,11 +8,12 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace tferry::analyzer {
 
 /// A job's recording as its hooks write it: what read_recordings makes of a session, made of a spool while
-/// the job runs. No times of the GPU. About the device that the process used first: plans are for one.
+/// the job runs. About the device that the process used first: plans are for one.
 ///
 /// Memory: what the spool holds. One thread.
 class LiveRecording {
@@ -27,6 +28,8 @@ class LiveRecording {
   /// Bytes that the runtime moved each way so far, as far as was recorded.
   std::int64_t bytes_out() const { return bytes_out_; }
   std::int64_t bytes_in() const { return bytes_in_; }
+  /// Both ways together while operations of these numbers [begin, end) were submitted.
+  std::int64_t moved_between(std::int64_t begin, std::int64_t end) const;
 
  private:
   template <typename Call>
@@ -43,6 +46,7 @@ class LiveRecording {
   std::unordered_map<std::uint64_t, std::pair<std::int64_t, std::int64_t>> early_times_;
   std::unordered_map<std::uint64_t, std::uint32_t> allocations_;  ///< index by number
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> moves_;  ///< operation's number, bytes; by number
 };
 
 }  // namespace tferry::analyzer

@@ -8,13 +8,16 @@
 
 namespace tferry::analyzer {
 
-/// For tests: writes the session that would have been recorded had a job with this workload run on one GPU
-/// with everything resident.
+/// Writes the session that would have been recorded had a job with this workload run on one GPU with
+/// everything resident. With a command, operations differ in their grids even where they have one name, so
+/// that iterations are found.
 class WorkloadSession {
  public:
-  WorkloadSession(const Workload& workload, trace::SessionWriter& writer)
-      : workload_(workload), writer_(writer) {
-    writer_.insert(trace::ProcessRow{.id = 1, .pid = 4711});
+  WorkloadSession(const Workload& workload, trace::SessionWriter& writer, const std::string& command = "")
+      : workload_(workload), writer_(writer), number_grids_(!command.empty()) {
+    trace::ProcessRow process{.id = 1, .pid = 4711};
+    if (number_grids_) process.command = command;
+    writer_.insert(process);
     writer_.insert(trace::DeviceRow{.id = 1, .uuid = "GPU-0"});
     for (std::uint32_t t = 0; t < workload.tensors.size(); ++t) {
       if (workload.tensors[t].persistent) allocate(t);
@@ -22,7 +25,7 @@ class WorkloadSession {
   }
 
   /// An operation that belongs to no iteration.
-  void other(const std::string& name) { kernel(name, 1000, 0); }
+  void other(const std::string& name) { kernel(name, 1000, 0, 0); }
 
   void iteration() {
     const auto count = static_cast<std::uint32_t>(workload_.operations.size());
@@ -31,7 +34,7 @@ class WorkloadSession {
         if (!workload_.tensors[t].persistent && workload_.tensors[t].birth == i) allocate(t);
       }
       const Operation& operation = workload_.operations[i];
-      kernel(operation.name, operation.duration_ns, operation.gap_ns);
+      kernel(operation.name, operation.duration_ns, operation.gap_ns, number_grids_ ? i + 1 : 0);
       for (const Access& access : operation.accesses) {
         if (const auto held = alive_.find(access.tensor); held != alive_.end()) touch(held->second, access);
       }
@@ -63,7 +66,7 @@ class WorkloadSession {
     alive_[tensor] = row;
   }
 
-  void kernel(const std::string& name, std::int64_t duration_ns, std::int64_t gap_ns) {
+  void kernel(const std::string& name, std::int64_t duration_ns, std::int64_t gap_ns, std::int64_t grid) {
     call_ns_ += 1000;
     gpu_ns_ += gap_ns;
     trace::KernelRow row;
@@ -71,6 +74,7 @@ class WorkloadSession {
     row.start_ns = gpu_ns_;
     row.end_ns = gpu_ns_ += duration_ns;
     row.name_id = writer_.intern(name);
+    row.grid_x = grid;
     row.operation = ++operations_;
     row.call_ns = call_ns_;
     row.owner = trace::StreamOwner::kProgram;
@@ -103,6 +107,7 @@ class WorkloadSession {
 
   const Workload& workload_;
   trace::SessionWriter& writer_;
+  bool number_grids_;
   std::map<std::uint32_t, trace::AllocationRow> alive_;  ///< by tensor
   std::int64_t allocations_ = 0;
   std::int64_t operations_ = 0;

@@ -207,6 +207,7 @@ def parse_gpt2(text):
     digest = re.search(r"^losses sha256 (\w+) over (\d+) steps$", text, re.MULTILINE)
     return {"losses": [loss for _, loss, _, _ in steps],
             "step_ns": [round(float(ms) * 1e6) for _, _, ms, warmup in steps if not warmup],
+            "every_step_ns": [round(float(ms) * 1e6) for _, _, ms, _ in steps],
             "loss_sha256": digest.group(1) if digest else None}
 
 

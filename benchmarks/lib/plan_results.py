@@ -10,7 +10,8 @@ import statistics
 from lib import cells
 
 COMMAND = "benchmarks/plan.py --bundle build/bundle --out OUT"
-FERRIED = ("plan", "lms", "lms_early", "pump", "naive_um")
+FERRIED = ("plan", "live", "lms", "lms_early", "pump", "naive_um")
+FIRST_STEPS = 8  # in which a plan that is made while the job runs is made, taken over and judged
 SLACK = 256 * cells.MIB
 
 
@@ -29,10 +30,14 @@ def earlier_series(path, data):
     return earlier["series"]
 
 
-def run_of(cell):
-    """What a series keeps of a cell."""
+def run_of(cell, beyond=False):
+    """What a series keeps of a cell. `beyond`: of a job whose first steps are timed as all others."""
     steps = cell.get("step_ns") or []
-    return {"rc": cell.get("rc"), "step_ns": round(statistics.median(steps)) if steps else None,
+    every = cell.get("every_step_ns") or steps
+    if beyond:
+        steps = steps[-FIRST_STEPS:]
+    return {"first_ns": sum(every[:FIRST_STEPS]) if len(every) >= FIRST_STEPS else None,
+            "rc": cell.get("rc"), "step_ns": round(statistics.median(steps)) if steps else None,
             "fastest_ns": min(steps) if steps else None, "losses": cell.get("losses"),
             "device_peak_bytes": cell.get("device_peak_bytes"), "error": cell.get("error")}
 
@@ -96,6 +101,7 @@ class Case:
                 self.beside(name)
         self.against("lms", "plan.vs_lms/", "plan")
         self.against("lms_early", "plan.vs_lms_early/", "plan")
+        self.live()
         self.share_of_the_way()
         self.against("naive_um", "plan.vs_naive_um/", "plan", kind="emulated")
         self.against("naive_um", "plan.pump_vs_naive_um/", "pump", kind="emulated")
@@ -122,10 +128,10 @@ class Case:
                  "1 a run of any policy whose losses are those of the native run of its alternation, bit for bit",
                  subject="all policies")
         kept = [run["device_peak_bytes"] / (run["budget_bytes"] + run["own_use"] + SLACK)
-                for policy in ("plan", "lms", "lms_early") for run in finished(self.policies.get(policy, []))
-                if run["device_peak_bytes"]]
+                for policy in ("plan", "live", "lms", "lms_early") for run in finished(self.policies.get(policy, []))
+                if run["device_peak_bytes"] and "budget_bytes" in run]
         self.add("plan.budget_kept/", "value", kept, "peak of the job on the card, sampled from outside, over budget + C "
-                 "+ 256 MiB; under plan, lms and lms-early, where a ballast held the rest", subject="plan, lms, lms-early")
+                 "+ 256 MiB; under plans, lms and lms-early, where a ballast held the rest", subject="plan, live, lms, lms-early")
 
     def against_the_bound(self):
         steps = [run["step_ns"] for run in self.plans]
@@ -155,12 +161,26 @@ class Case:
 
     def against(self, baseline, claim, subject, kind="measured"):
         both = pairs(self.policies.get(subject, []), self.policies.get(baseline, []))
-        more = {"bound_ns": both[0][0]["bound_ns"]} if both else {}
+        more = {"bound_ns": both[0][0]["bound_ns"]} if both and "bound_ns" in both[0][0] else {}
         note = "median step of each run, run by run in alternation"
         if kind == "emulated":
             note += "; managed memory at a budget below the card is emulated (FACTS: evict, then fault)"
         self.add(claim, "ratio", [a["step_ns"] for a, _ in both], note, kind=kind, subject=subject,
                  baseline=[b["step_ns"] for _, b in both], baseline_label=baseline, **more)
+
+    def live(self):
+        live = self.policies.get("live", [])
+        if not live:
+            return
+        self.against("lms", "plan.live_vs_none/", "live")
+        recorded = pairs(live, self.policies.get("plan", []))
+        self.add("plan.live_vs_recorded/", "slowdown", [a["step_ns"] for a, _ in recorded], "median of the last steps under "
+                 "a plan made while the job runs over that under the plan of a recording", subject="live",
+                 baseline=[b["step_ns"] for _, b in recorded], baseline_label="plan")
+        first = [(a, b) for a, b in pairs(live, self.policies.get("lms", [])) if a["first_ns"] and b["first_ns"]]
+        self.add("plan.live_first_steps/", "slowdown", [a["first_ns"] for a, _ in first], f"the first {FIRST_STEPS} steps "
+                 "together, in which the plan is made and taken over, over those without a plan", subject="live",
+                 baseline=[b["first_ns"] for _, b in first], baseline_label="lms")
 
     def share_of_the_way(self):
         shares = [(lms["step_ns"] - plan["step_ns"]) / (lms["step_ns"] - plan["bound_ns"])

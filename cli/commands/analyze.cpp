@@ -1,10 +1,13 @@
 #include "cli/commands/analyze.hpp"
 
+#include "analyzer/session/contention_analysis.hpp"
 #include "cli/byte_size.hpp"
+#include "cli/commands/link_options.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/job_settings.hpp"
 #include "cli/report/reports.hpp"
+#include "cli/report/what_if_tables.hpp"
 #include "cli/session/choose_session.hpp"
 #include "cli/session/store_analysis.hpp"
 
@@ -17,18 +20,6 @@
 
 namespace tferry::cli {
 namespace {
-
-/// Bytes per nanosecond.
-double parse_rate(std::string_view text) {
-  if (!text.ends_with("/s")) {
-    throw Failure(fmt::format("--link: {} is no rate", text),
-                  "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
-  }
-  const std::int64_t bytes = parse_bytes(text.substr(0, text.size() - 2), "--link");
-  if (bytes <= 0)
-    throw Failure(fmt::format("--link: {} is no rate", text), "write a positive one, such as 55.3GB/s");
-  return static_cast<double>(bytes) / 1e9;
-}
 
 /// With --oversubscribe, a session that has a footprint nowhere has no answer.
 void require_footprint(const std::vector<analyzer::RankAnalysis>& ranks, const std::string& session) {
@@ -45,47 +36,6 @@ void require_footprint(const std::vector<analyzer::RankAnalysis>& ranks, const s
 
 }  // namespace
 
-analyzer::LinkRates parse_link(std::string_view text) {
-  const analyzer::LinkRates usual;
-  std::optional<double> in, out, duplex;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    const std::size_t equals = part.find('=');
-    const std::string_view key = part.substr(0, equals);
-    std::optional<double>* target = key == "h2d"      ? &in
-                                    : key == "d2h"    ? &out
-                                    : key == "duplex" ? &duplex
-                                                      : nullptr;
-    if (target == nullptr || *target || equals == std::string_view::npos) {
-      throw Failure(fmt::format("--link: {} is not understood", part),
-                    "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
-    }
-    *target = parse_rate(part.substr(equals + 1));
-  }
-  if (!in || !out) {
-    throw Failure(fmt::format("--link: {} does not give both directions", text),
-                  "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
-  }
-  analyzer::LinkRates link;
-  link.in = *in;
-  link.out = *out;
-  const double both =
-      duplex.value_or(std::min(*in * usual.duplex_in / usual.in, *out * usual.duplex_out / usual.out) * 2);
-  if (both > *in + *out || both < std::max(*in, *out)) {
-    throw Failure(
-        fmt::format("--link: duplex={:.1f}GB/s is the sum of both directions at once, and lies between the "
-                    "larger one and their sum",
-                    both),
-        "write h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s");
-  }
-  // The sum in the proportion of the rates alone.
-  link.duplex_in = both * *in / (*in + *out);
-  link.duplex_out = both * *out / (*in + *out);
-  return link;
-}
-
 CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
   app_ = program.add_subcommand("analyze",
                                 "Find iterations, tensors, the bound and simulated times of a session");
@@ -100,9 +50,22 @@ CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
   app_->add_option("--link", link_,
                    "Rates of the link instead of those known: h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s")
       ->type_name("RATES");
+  app_->add_option(
+          "--assume-solo", assume_solo_,
+          "Rates of copies that nothing disturbs, where the session knows none: h2d=55.3GB/s,d2h=55.3GB/s")
+      ->type_name("RATES");
   app_->add_option("-o,--output", output_,
                    "Store the analyzed session in this file, and leave the other as it is")
       ->type_name("FILE");
+  app_->add_flag("--curve", curve_, "Also the time of an iteration by budget");
+  app_->add_option("--explain", explain_,
+                   "Also what the plan does with this tensor, and what the opposite would cost")
+      ->type_name("TENSOR");
+  app_->add_option("--what-if", what_if_,
+                   "Also simulate several GPUs that do the same: gpus=8,link=gen4x16,shared=2,sync=4 (GPUs "
+                   "on each link, "
+                   "iterations between synchronisations)")
+      ->type_name("CASE");
   app_->add_flag("--no-plan", no_plan_, "Make no plan");
   app_->add_option("--chunk", chunk_, "Count memory in pieces of this size, as a run with that --chunk does")
       ->type_name("SIZE");
@@ -134,20 +97,32 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
   return options;
 }
 
+void AnalyzeCommand::add_asked_for(const std::vector<analyzer::RankAnalysis>& ranks,
+                                   std::vector<Table>& tables) const {
+  if (curve_) tables.push_back(curve_table(ranks));
+  if (!explain_.empty()) tables.push_back(explain_table(ranks, explain_));
+  if (!what_if_.empty()) tables.push_back(what_if_table(ranks, parse_what_if(what_if_)));
+}
+
 int AnalyzeCommand::execute() const {
   const Console console(common_.verbosity());
   const analyzer::AnalysisOptions checked = options();
+  if (!what_if_.empty()) parse_what_if(what_if_);  // refused before anything is done
   const SessionChoice choice = choose_session(session_);
   const std::string path = choice.path.string();
   if (choice.chosen_for_you) console.notice(fmt::format("session: {} (the newest here)", path));
+  const analyzer::SoloRates solo =
+      assume_solo_.empty() ? analyzer::SoloRates{} : parse_solo_rates(assume_solo_);
   std::vector<analyzer::RankAnalysis> ranks;
+  analyzer::ContentionAnalysis contention;
   {
     trace::Session session = trace::Session::open(path);
     ranks = analyzer::analyze_session(session, checked);
+    contention = analyzer::analyze_contention(session, solo);
   }
   if (checked.oversubscription) require_footprint(ranks, path);
   const std::filesystem::path target = output_.empty() ? choice.path : std::filesystem::path(output_);
-  store_analysis(ranks, choice.path, target, output_.empty() || common_.force);
+  store_analysis(ranks, &contention, choice.path, target, output_.empty() || common_.force);
   trace::Session analyzed = trace::Session::open(target.string());
   const Scope scope(analyzed, {});
   std::vector<Table> tables = report_analysis(scope);
@@ -155,11 +130,13 @@ int AnalyzeCommand::execute() const {
   if (planned) {
     for (Table& table : report_plan(scope)) tables.push_back(std::move(table));
   }
+  add_asked_for(ranks, tables);
   answer_.answer(tables, target.string(), common_);
   console.notice(
       planned
           ? fmt::format("stored in {0}; next: tferry run --plan {0} PROGRAM ARGUMENTS...", target.string())
-          : fmt::format("stored in {0}; next: tferry report summary tensors memory {0}", target.string()));
+          : fmt::format("stored in {0}; next: tferry report summary tensors memory contention {0}",
+                        target.string()));
   return kOk;
 }
 

@@ -3,10 +3,11 @@
 #include "analyzer/session/analysis.hpp"
 #include "cli/commands/common_options.hpp"
 #include "cli/commands/report_options.hpp"
+#include "cli/report/table.hpp"
 
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -27,17 +28,16 @@ class AnalyzeCommand {
 
  private:
   analyzer::AnalysisOptions options() const;
+  /// Answers to --curve, --explain and --what-if.
+  void add_asked_for(const std::vector<analyzer::RankAnalysis>& ranks, std::vector<Table>& tables) const;
 
   CLI::App* app_ = nullptr;
   CommonOptions common_;
   AnswerOptions answer_;
-  std::string session_, output_, budget_, link_, chunk_, movable_;
+  std::string session_, output_, budget_, link_, assume_solo_, chunk_, movable_, explain_, what_if_;
   double oversubscribe_ = 0;
   bool no_plan_ = false;
+  bool curve_ = false;
 };
-
-/// "h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s": duplex is the sum of both directions while both are busy; it
-/// may be left out, then it is what it is by default in proportion. Throws Failure.
-analyzer::LinkRates parse_link(std::string_view text);
 
 }  // namespace tferry::cli

@@ -4,6 +4,7 @@
 #include "cli/console.hpp"
 #include "cli/demo/recording_demo.hpp"
 #include "cli/demo/sample_run.hpp"
+#include "cli/demo/synthetic_session.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/environment.hpp"
 #include "cli/job/installation.hpp"
@@ -74,11 +75,29 @@ CLI::App* DemoCommand::add_to(CLI::App& program) {
   app->add_option("--part", part_, "What to show: recording, run, both")
       ->check(CLI::IsMember({"recording", "run", "both"}))
       ->capture_default_str();
+  app->add_option("--synthesize", events_, "Write a session of so many made-up events (10M, 200k) instead")
+      ->type_name("N");
+  app->add_option("--seed", seed_, "The same seed gives the same session")->capture_default_str();
+  app->add_option("-o,--output", output_, "Where to; else synthetic-N.tferry here")->type_name("FILE");
   common_.add_to(*app, "the report of the run under a budget");
   return app;
 }
 
+int DemoCommand::synthesize() const {
+  const Console console(common_.verbosity());
+  const SyntheticOptions options{parse_count(events_, "--synthesize"), seed_, common_.force};
+  const std::string path = output_.empty() ? fmt::format("synthetic-{}.tferry", events_) : output_;
+  int shown = 0;
+  const std::int64_t events = write_synthetic_session(path, options, [&](double done) {
+    const int tenths = static_cast<int>(done * 10);
+    if (tenths > shown) console.notice(fmt::format("{} %", (shown = tenths) * 10));
+  });
+  console.notice(fmt::format("{} synthetic events in {}; next: tferry view {}", events, path, path));
+  return kOk;
+}
+
 int DemoCommand::execute() const {
+  if (!events_.empty()) return synthesize();
   const auto recording = part_ == "run" ? std::nullopt : find_recording(Installation::of_this_program());
   if (part_ == "recording" && !recording) {
     throw Failure("the recording gpt2.tferry is not here",

@@ -2,6 +2,7 @@
 
 #include "cli/commands/common_options.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace CLI {
@@ -14,6 +15,7 @@ namespace tferry::cli {
 /// - recording: the recording of a real job on a real GPU that comes with Tensorferry, analyzed here;
 /// - run: the C++ sample's twin on the software driver, first as it is and then under `tferry run` with a
 ///   third of its footprint; both answers have to be the same.
+/// With --synthesize instead a session of made-up events, to try the tools on many of them.
 class DemoCommand {
  public:
   CLI::App* add_to(CLI::App& program);
@@ -25,9 +27,13 @@ class DemoCommand {
 
  private:
   int run_part() const;
+  int synthesize() const;
 
   CommonOptions common_;
   std::string part_ = "both";
+  std::string events_;  ///< of a synthetic session; empty: none is asked for
+  std::uint64_t seed_ = 1;
+  std::string output_;
 };
 
 }  // namespace tferry::cli

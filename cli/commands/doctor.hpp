@@ -1,10 +1,10 @@
 #pragma once
 
 #include "cli/commands/common_options.hpp"
+#include "cli/doctor/finding.hpp"
 
-namespace CLI {
-class App;
-}
+#include <string>
+#include <vector>
 
 namespace tferry::cli {
 
@@ -20,6 +20,9 @@ class DoctorCommand {
  private:
   CommonOptions common_;
   int time_limit_s_ = 20;
+  std::string purpose_;
+  std::string bundle_;
+  std::string sysfs_root_ = "/sys";
 };
 
 }  // namespace tferry::cli

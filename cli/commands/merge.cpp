@@ -59,20 +59,26 @@ int MergeCommand::execute() const {
   const OutputFile output(output_, common_.force);
   SessionExtras extras;
   extras.meta = {{"recorded_by", "tferry merge"}};
-  const BuiltSession built = build_session(spools, output.path(), common_.force, extras);
+  const std::vector<HostSpools> hosts = group_by_host(spools);
+  const BuiltSession built = build_session(hosts, output.path(), common_.force, extras);
   for (const std::string& line : describe_losses(built.path, kShownLosses))
     console.warning("missing: " + line);
   console.notice(
       fmt::format("session: {} ({}): {} records of {} processes from {} spools, {} more were unreadable",
                   built.path.string(), format_bytes(built.bytes), built.report.records,
                   built.report.processes, built.report.spools, built.report.unreadable_spools));
+  if (hosts.size() > 1) {
+    console.notice(fmt::format("{} hosts: times are those of {}, and the others' may be off by {:.3f} ms",
+                               hosts.size(), hosts.front().facts->host,
+                               static_cast<double>(built.alignment_error_ns) / 1e6));
+  }
   if (!common_.json_file.empty()) {
     OutputFile(common_.json_file, common_.force)
         .publish(fmt::format(
             "{{\"session_bytes\": {}, \"spools\": {}, \"unreadable_spools\": {}, \"processes\": {}, "
-            "\"records\": {}, \"kernels\": {}}}\n",
+            "\"records\": {}, \"kernels\": {}, \"hosts\": {}, \"alignment_error_ns\": {}}}\n",
             built.bytes, built.report.spools, built.report.unreadable_spools, built.report.processes,
-            built.report.records, built.report.kernels));
+            built.report.records, built.report.kernels, hosts.size(), built.alignment_error_ns));
   }
   return built.report.spools > 0 ? kOk : kOwnFailure;
 }

@@ -1,6 +1,7 @@
 #include "cli/commands/profile.hpp"
 
 #include "cli/byte_size.hpp"
+#include "cli/calibration/calibration_files.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/environment.hpp"
@@ -9,10 +10,13 @@
 #include "cli/job/recording_setup.hpp"
 #include "cli/job/run_directory.hpp"
 #include "cli/job/sampler_process.hpp"
+#include "cli/job/shared_recording.hpp"
 #include "cli/output_file.hpp"
 #include "cli/report/run_summary.hpp"
 #include "cli/session/build_session.hpp"
 #include "cli/session/spool_folder.hpp"
+#include "trace/range_request.hpp"
+#include "trace/rank.hpp"
 #include "trace/session_error.hpp"
 
 #include <CLI/CLI.hpp>
@@ -75,12 +79,72 @@ CLI::App* ProfileCommand::add_to(CLI::App& program) {
       ->capture_default_str();
   app_->add_option("--counter-interval", counter_interval_, "Time between samples, 20us to 10ms")
       ->capture_default_str();
-  app_->add_option("--spool-limit", spool_limit_, "Recording of a process stops at this size")
-      ->type_name("SIZE");
+  app_->add_option("--max-size,--spool-limit", max_size_,
+                   "Recording of a process stops at this size, and says so")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  app_->add_option("--ranks", ranks_, "Record these ranks only, such as 0,3 (default: all)")
+      ->type_name("N,...");
+  app_->add_option(
+          "--range", range_,
+          "Record GPU activity only in part: cuda-profiler-api, nvtx:NAME@DOMAIN, time:START+DURATION "
+          "(time:30s+10s)")
+      ->type_name("RANGE");
+  app_->add_option("--then", then_, "After the first range: continue with the next one, or stop recording")
+      ->check(CLI::IsMember({"continue", "stop"}))
+      ->capture_default_str();
+  app_->add_option("--names", names_,
+                   "Name allocations: auto and nvtx after the NVTX range they were made in; pytorch puts "
+                   "ranges around "
+                   "modules (it slows the job: not for timings); off")
+      ->check(CLI::IsMember({"auto", "nvtx", "pytorch", "off"}))
+      ->capture_default_str();
+  app_->add_flag("--api", api_, "Record the driver's calls that can hold a thread up, too");
+  app_->add_flag("--unified-memory", unified_memory_,
+                 "Record page faults and migrations of managed memory, too");
+  app_->add_option("--calibration", calibration_,
+                   "Take the rates of links from this file (default: the newest that tferry calibrate kept)")
+      ->type_name("FILE");
+  app_->add_option("--sysfs-root", sysfs_root_, "Where the PCIe tree is read")
+      ->type_name("DIR")
+      ->capture_default_str();
   app_->add_option("--keep-spools", keep_spools_, "Keep the raw recording in this folder, too")
       ->type_name("DIR");
   common_.add_to(*app_, "what happened");
   return app_;
+}
+
+RecordingSettings ProfileCommand::recording_settings() const {
+  RecordingSettings recording;
+  recording.hooks = !no_preload_;
+  recording.spool_limit = parse_bytes(max_size_, "--max-size");
+  if (api_) recording.more_kinds.emplace_back("api");
+  if (unified_memory_) recording.more_kinds.emplace_back("um");
+  trace::RangeRequest range;
+  std::string error;
+  if (!trace::RangeRequest::parse(range_, range, error))
+    throw Failure("--range: " + error, "see tferry profile --help");
+  recording.range = range_;
+  recording.stop_after_range = then_ == "stop";
+  if (ranks_.find_first_not_of("0123456789,") != std::string::npos) {
+    throw Failure(fmt::format("--ranks: {} is no list of ranks", ranks_), "write --ranks 0,3");
+  }
+  recording.ranks = ranks_;
+  recording.name_pytorch = names_ == "pytorch";
+  return recording;
+}
+
+HostFacts ProfileCommand::host_facts(const Environment& environment) const {
+  HostFacts facts = read_host_facts(sysfs_root_);
+  if (!calibration_.empty()) {
+    facts.calibration = read_calibration(calibration_);
+    return facts;
+  }
+  for (const PcieLink& link : facts.links) {
+    if (!link.gpu || facts.calibration) continue;
+    facts.calibration = find_calibration_at(calibration_folder(environment), facts.host, link.address);
+  }
+  return facts;
 }
 
 ProfileCommand::Outcome ProfileCommand::record() const {
@@ -91,9 +155,7 @@ ProfileCommand::Outcome ProfileCommand::record() const {
                   "leave one of them out");
   }
   const std::int64_t interval_us = parse_interval(counter_interval_);
-  RecordingSettings recording;
-  recording.hooks = !no_preload_;
-  if (!spool_limit_.empty()) recording.spool_limit = parse_bytes(spool_limit_, "--spool-limit");
+  RecordingSettings recording = recording_settings();
   Environment environment(environ);
   const JobCommand job = find_job(job_, environment);
   recording.program = job.file;
@@ -105,7 +167,13 @@ ProfileCommand::Outcome ProfileCommand::record() const {
   const std::optional<SpoolFolder> kept =
       keep_spools_.empty() ? std::nullopt : std::optional<SpoolFolder>(fs::path(keep_spools_));
 
-  RunDirectory directory(RunDirectory::places_on_disk());
+  if (!trace::wanted_rank(trace::Rank::from_environment(), ranks_)) {
+    console.detail(fmt::format("not recorded: this rank is not among --ranks {}", ranks_));
+    return {.end = run_job(job, environment), .written = true};
+  }
+  const HostFacts facts = host_facts(environment);
+  SharedRecording directory(RunDirectory::places_on_disk(), SharedRecording::job_key(environment));
+  if (directory.owner()) OutputFile(directory.path() / HostFacts::kFile, true).publish(to_json(facts));
   RecordingExpectation expected;
   expected.hooks = recording.hooks;
   if (!no_preload_) {
@@ -121,7 +189,8 @@ ProfileCommand::Outcome ProfileCommand::record() const {
 
   std::optional<SamplerProcess> sampler;
   expected.counters = counters_ == "on";
-  if (expected.counters) {
+  // One launcher of a host has the counters; the others record into its session.
+  if (expected.counters && directory.owner()) {
     if (const auto program = installation.executable(kSampler)) {
       const auto cupti = find_cupti(environment, job.file);
       sampler.emplace(*program, directory.path(), interval_us, cupti ? cupti->parent_path() : fs::path());
@@ -139,6 +208,11 @@ ProfileCommand::Outcome ProfileCommand::record() const {
 
   Outcome outcome;
   outcome.end = run_job(job, environment);
+  if (!directory.finish()) {
+    console.notice("recorded into the session of this job's first launcher on this host");
+    outcome.written = true;
+    return outcome;
+  }
   if (sampler) sampler->stop();
 
   const std::string program = fs::path(job.arguments.front()).filename().string();
@@ -147,8 +221,9 @@ ProfileCommand::Outcome ProfileCommand::record() const {
   if (!no_preload_) console.notice(to_text(summary));
   const std::vector<std::string> spools = find_spools(directory.path());
   try {
-    if (kept) kept->take(spools);
+    if (kept) kept->take(spools, facts);
     SessionExtras extras;
+    extras.name_by_nvtx = names_ != "off";
     for (const ProcessSummary& process : summary.processes) extras.processes.push_back(process.process);
     extras.missing = find_gaps(spools, expected, extras.processes);
     extras.meta = {{"recorded_by", "tferry profile"},
@@ -156,7 +231,8 @@ ProfileCommand::Outcome ProfileCommand::record() const {
                    {"job.end", end_text(outcome.end)},
                    {"job.duration_ns", std::to_string(outcome.end.duration_ns)}};
     if (output_.empty()) output = next_session_path(".", recording_name(job_)).lexically_normal();
-    const BuiltSession built = build_session(spools, output, common_.force && !output_.empty(), extras);
+    const std::vector<HostSpools> hosts = {{.spools = spools, .facts = facts}};
+    const BuiltSession built = build_session(hosts, output, common_.force && !output_.empty(), extras);
     outcome.written = true;
     for (const std::string& line : describe_losses(built.path, kShownLosses))
       console.warning("missing: " + line);

@@ -2,6 +2,8 @@
 
 #include "cli/commands/common_options.hpp"
 #include "cli/commands/job_options.hpp"
+#include "cli/job/recording_setup.hpp"
+#include "cli/session/host_facts.hpp"
 
 #include <filesystem>
 #include <string>
@@ -33,6 +35,8 @@ class ProfileCommand {
     bool written = false;
   };
   Outcome record() const;
+  RecordingSettings recording_settings() const;
+  HostFacts host_facts(const Environment& environment) const;
 
   CLI::App* app_ = nullptr;
   CommonOptions common_;
@@ -42,7 +46,15 @@ class ProfileCommand {
   std::string keep_spools_;
   std::string counters_ = "on";
   std::string counter_interval_ = "100us";
-  std::string spool_limit_;
+  std::string max_size_ = "4GiB";
+  std::string ranks_;
+  std::string range_;
+  std::string then_ = "continue";
+  std::string names_ = "auto";
+  std::string calibration_;
+  std::string sysfs_root_ = "/sys";
+  bool api_ = false;
+  bool unified_memory_ = false;
   bool no_preload_ = false;
 };
 

@@ -43,7 +43,7 @@ void show_recording(const fs::path& recording) {
     trace::Session session = trace::Session::open(recording.string());
     ranks = analyzer::analyze_session(session, options);
   }
-  store_analysis(ranks, recording, copy, false);
+  store_analysis(ranks, nullptr, recording, copy, false);
   trace::Session session = trace::Session::open(copy.string());
   const Scope scope(session, {.gpu = {}, .rank = {}, .from = {}, .to = {}, .top = kRows});
   std::vector<Table> tables;

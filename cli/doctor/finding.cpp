@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace tferry::cli {
 namespace {
@@ -27,6 +29,17 @@ int exit_code_of(const std::vector<Finding>& findings) {
   int code = 0;
   for (const Finding& finding : findings) code = std::max(code, static_cast<int>(finding.state));
   return code;
+}
+
+bool matters_for(const std::string& check, const std::string& purpose) {
+  constexpr std::array<std::string_view, 5> kOfProfiling = {"collector", "CUPTI", "other profilers",
+                                                            "counter permission", "counters"};
+  constexpr std::array<std::string_view, 4> kOfRunning = {"host memory", "locked memory", "managed memory",
+                                                          "JAX"};
+  const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), check) != list.end(); };
+  if (purpose == "profile") return !in(kOfRunning);
+  if (purpose == "run" || purpose == "coordinate") return !in(kOfProfiling);
+  return true;
 }
 
 std::string findings_to_text(const std::vector<Finding>& findings) {

@@ -21,6 +21,10 @@ struct Finding {
 /// 0 all usable, 1 something is lost, 2 nothing works.
 int exit_code_of(const std::vector<Finding>& findings);
 
+/// Whether a check says something about what somebody is up to: "profile", "run" or "coordinate"; empty:
+/// anything.
+bool matters_for(const std::string& check, const std::string& purpose);
+
 /// One line a finding, its fix below it.
 std::string findings_to_text(const std::vector<Finding>& findings);
 std::string findings_to_json(const std::vector<Finding>& findings);

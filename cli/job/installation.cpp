@@ -42,6 +42,13 @@ std::optional<std::filesystem::path> Installation::executable(const char* name) 
   return std::nullopt;
 }
 
+std::optional<std::filesystem::path> Installation::python_hook() const {
+  std::error_code ignored;
+  const auto folder = program_.parent_path().parent_path() / "share" / "tferry" / "python";
+  if (std::filesystem::exists(folder / "sitecustomize.py", ignored)) return folder;
+  return std::nullopt;
+}
+
 std::filesystem::path Installation::runtime_library() const {
   if (const auto found = library(kRuntimeLibrary)) return *found;
   throw Failure(

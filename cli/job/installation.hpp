@@ -16,6 +16,8 @@ class Installation {
   const std::filesystem::path& program() const noexcept { return program_; }
   std::optional<std::filesystem::path> library(const char* name) const;
   std::optional<std::filesystem::path> executable(const char* name) const;
+  /// The folder of our start-up hook for Python.
+  std::optional<std::filesystem::path> python_hook() const;
   /// Throws Failure that says where it was looked for, and what to do.
   std::filesystem::path runtime_library() const;
 

@@ -5,6 +5,7 @@
 #include "trace/job_environment.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,7 @@ constexpr const char* kCupti = "libcupti.so.13";
 constexpr const char* kInjection = "CUDA_INJECTION64_PATH";
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 constexpr const char* kLibraryPath = "LD_LIBRARY_PATH";
+constexpr const char* kUsualKinds = "kernel,memcpy,memset,sync,marker,overhead,link";
 
 /// The folders in `folder` whose names begin with `prefix`, the last by name first.
 std::vector<fs::path> folders_like(const fs::path& folder, std::string_view prefix) {
@@ -54,7 +56,8 @@ fs::path offer_cupti(const fs::path& cupti, const fs::path& run_directory) {
   std::error_code error;
   fs::create_directory(folder, error);
   fs::create_symlink(cupti, folder / kCupti, error);
-  return error ? cupti.parent_path() : folder;
+  // Another launcher of the same job may have made it already.
+  return error && !fs::exists(folder / kCupti) ? cupti.parent_path() : folder;
 }
 
 }  // namespace
@@ -84,6 +87,22 @@ std::vector<std::string> apply_recording(const RecordingSettings& settings, cons
   if (settings.hooks) environment.set(trace::environment::kRecord, "1");
   if (settings.spool_limit) {
     environment.set(trace::environment::kSpoolLimit, std::to_string(*settings.spool_limit));
+  }
+  if (!settings.more_kinds.empty()) {
+    environment.set(trace::environment::kCollect,
+                    fmt::format("{},{}", kUsualKinds, fmt::join(settings.more_kinds, ",")));
+  }
+  if (!settings.range.empty()) environment.set(trace::environment::kRange, settings.range);
+  if (settings.stop_after_range) environment.set(trace::environment::kAfterRange, "stop");
+  if (!settings.ranks.empty()) environment.set(trace::environment::kRanks, settings.ranks);
+  if (settings.name_pytorch) {
+    if (const auto hook = installation.python_hook()) {
+      environment.prepend("PYTHONPATH", hook->string(), ':');
+    } else {
+      missing.push_back(
+          "names from PyTorch: share/tferry/python is not here; keep bin/ and share/ of Tensorferry "
+          "together");
+    }
   }
   const auto collector = installation.library(kCollector);
   const auto theirs = environment.get(kInjection);

@@ -15,6 +15,11 @@ struct RecordingSettings {
   bool hooks = true;                        ///< the preloaded runtime records what the program asks for
   std::optional<std::int64_t> spool_limit;  ///< bytes of one process's spool
   std::filesystem::path program;            ///< that the job begins with, to look for CUPTI beside it
+  std::vector<std::string> more_kinds;      ///< beside the usual ones: um, api
+  std::string range;                        ///< trace/range_request.hpp; empty: all of the job
+  bool stop_after_range = false;
+  bool name_pytorch = false;  ///< by our start-up hook for Python (collector/python)
+  std::string ranks;          ///< such as "0,3"; empty: all
 };
 
 /// Sets what makes a job record itself: the runtime's hooks (TFERRY_RECORD) and the collector that the driver

@@ -72,7 +72,10 @@ TEST_F(RecordingSetupTest, AnotherToolsInjectionIsKept) {
 TEST_F(RecordingSetupTest, WithoutCollectorOrHooksTheRestIsStillRecorded) {
   fs::remove(root_ / "ours/lib/libtferry_collector.so");
   Environment job = environment();
-  EXPECT_EQ(apply(job, {.hooks = false, .spool_limit = 4096, .program = {}}).size(), 1U);
+  RecordingSettings settings;
+  settings.hooks = false;
+  settings.spool_limit = 4096;
+  EXPECT_EQ(apply(job, settings).size(), 1U);
   EXPECT_FALSE(job.get("CUDA_INJECTION64_PATH"));
   EXPECT_FALSE(job.get("TFERRY_RECORD"));
   EXPECT_EQ(job.get("TFERRY_SPOOL_LIMIT"), "4096");

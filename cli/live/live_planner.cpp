@@ -43,10 +43,14 @@ std::optional<DeviceSnapshot> device_of(const fs::path& directory, int pid, int 
   return std::nullopt;
 }
 
+trace::PlanState state_of(const DeviceSnapshot& device) {
+  return static_cast<trace::PlanState>(device.plan_state.value_or(0));
+}
+
 /// Whether the runtime is done with the plan that it has: it cannot be followed, or the job does something
 /// else.
 bool left(const DeviceSnapshot& device) {
-  const auto state = static_cast<trace::PlanState>(device.plan_state.value_or(0));
+  const trace::PlanState state = state_of(device);
   return state == trace::PlanState::kForeign || state == trace::PlanState::kRefused ||
          state == trace::PlanState::kAstray;
 }
@@ -75,7 +79,8 @@ void LivePlanner::look() {
 void LivePlanner::look_at(int pid, Job& job) {
   while (const auto record = job.spool->next()) job.recording.add(*record);
   try {
-    if (due(pid, job)) plan(pid, job);
+    job.done = job.plans > 0 && found_costly(pid, job);
+    if (!job.done && due(pid, job)) plan(pid, job);
   } catch (const std::exception& failure) {
     console_.detail(fmt::format("no plan is made for process {}: {}", pid, failure.what()));
     job.done = true;
@@ -84,6 +89,12 @@ void LivePlanner::look_at(int pid, Job& job) {
     job.spool.reset();
     job.recording = {};
   }
+}
+
+/// The job was faster without its plan: another one would be made from the same.
+bool LivePlanner::found_costly(int pid, const Job& job) const {
+  const auto device = device_of(directory_, pid, job.recording.device().value_or(-1));
+  return device && state_of(*device) == trace::PlanState::kCostly;
 }
 
 bool LivePlanner::due(int pid, const Job& job) const {
@@ -105,12 +116,6 @@ void LivePlanner::plan(int pid, Job& job) {
     options.memory.movable = std::max(options.memory.chunk, static_cast<std::uint64_t>(*movable_));
   options.name = "made while the job ran";
   const analyzer::LivePlan made = analyzer::make_live_plan(job.recording, options);
-  if (made.plan && made.moves == 0) {
-    // What repeated itself was no iteration of the job's work, such as the layers of a model that is being
-    // made.
-    console_.detail(fmt::format("process {}: no plan yet: what repeats itself moves nothing", pid));
-    return;
-  }
   if (!made.plan) {
     console_.detail(fmt::format("process {}: no plan yet: {}", pid, made.reason));
     return;

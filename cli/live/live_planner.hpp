@@ -15,7 +15,8 @@ namespace tferry::cli {
 /// Plans for the processes of a job while they run: reads what their hooks record into the run directory, and
 /// once a process that does not fit its budget repeats itself, leaves a plan there as `plan.PID`, which the
 /// runtime library takes over at the end of an iteration. A job that leaves its plan for good gets another
-/// one, at most three in all. Whatever goes wrong costs the plan only. One thread.
+/// one, at most three in all; one that was faster without does not. Whatever goes wrong costs the plan only.
+/// One thread.
 class LivePlanner {
  public:
   /// `movable`: of allocations that can move, as the job was told; unset: the runtime's own choice.
@@ -36,6 +37,7 @@ class LivePlanner {
   };
 
   void look_at(int pid, Job& job);
+  bool found_costly(int pid, const Job& job) const;
   bool due(int pid, const Job& job) const;
   void plan(int pid, Job& job);
 

@@ -42,6 +42,11 @@ class LivePlannerTest : public ::testing::Test {
 
   void iterations(int count) {
     for (int i = 0; i < count; ++i) {
+      spool_->append(trace::TransferRecord{.time_ns = now_ + 1,
+                                           .operation = operations_ + 1,
+                                           .bytes = kMiB,
+                                           .device = 0,
+                                           .kind = trace::TransferKind::kPark});
       for (std::uint64_t weight = 1; weight <= 3; ++weight) {
         spool_->append(trace::KernelLaunchRecord{.time_ns = now_ += 1000,
                                                  .operation = ++operations_,
@@ -126,6 +131,20 @@ TEST_F(LivePlannerTest, AJobThatFollowsItsPlanKeepsItAndOneThatLeftItGetsAnother
   status(kMiB, trace::PlanState::kAstray);
   planner_.look();
   EXPECT_TRUE(planned());
+}
+
+TEST_F(LivePlannerTest, AJobThatWasFasterWithoutItsPlanGetsNoOther) {
+  status(kMiB);
+  iterations(6);
+  planner_.look();
+  ASSERT_TRUE(planned());
+  fs::remove(directory_.path() / "plan.42");
+  status(kMiB, trace::PlanState::kCostly);
+  planner_.look();
+  status(kMiB, trace::PlanState::kAstray);
+  iterations(12);
+  planner_.look();
+  EXPECT_FALSE(planned());
 }
 
 TEST_F(LivePlannerTest, WhatCannotBeReadCostsThePlanOnly) {

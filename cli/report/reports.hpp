@@ -26,12 +26,16 @@ std::vector<Table> report_summary(const Scope& scope);  ///< job, GPUs, time, me
 std::vector<Table> report_kernels(const Scope& scope);  ///< time by kernel
 std::vector<Table> report_transfers(
     const Scope& scope);  ///< copies by direction and owner; what the runtime moved
-std::vector<Table> report_memory(const Scope& scope);    ///< live bytes, their peak, and what is alive at it
-std::vector<Table> report_tensors(const Scope& scope);   ///< allocations that recur in every iteration
-std::vector<Table> report_launch(const Scope& scope);    ///< from the launch to the start of a kernel
-std::vector<Table> report_quality(const Scope& scope);   ///< everything that is missing, counted
-std::vector<Table> report_analysis(const Scope& scope);  ///< iterations, bound, simulated policies
-std::vector<Table> report_plan(const Scope& scope);      ///< plans, and what moves under the newest
+std::vector<Table> report_memory(const Scope& scope);   ///< live bytes, their peak, and what is alive at it
+std::vector<Table> report_tensors(const Scope& scope);  ///< allocations that recur in every iteration
+std::vector<Table> report_contention(const Scope& scope);  ///< time that transfers lost, to whom, and when
+std::vector<Table> report_causes(const Scope& scope);      ///< time lost by cause
+std::vector<Table> report_links(const Scope& scope);       ///< use of the links, exposed and hidden transfers
+std::vector<Table> report_idle(const Scope& scope);        ///< what each GPU did while it did not compute
+std::vector<Table> report_launch(const Scope& scope);      ///< from the launch to the start of a kernel
+std::vector<Table> report_quality(const Scope& scope);     ///< everything that is missing, counted
+std::vector<Table> report_analysis(const Scope& scope);    ///< iterations, bound, simulated policies
+std::vector<Table> report_plan(const Scope& scope);        ///< plans, and what moves under the newest
 
 /// The same, with what moves under the plan of that number.
 std::vector<Table> report_plan_of(const Scope& scope, std::optional<std::int64_t> plan);

@@ -36,6 +36,8 @@ std::string state(const DeviceSnapshot& device) {
       return "not followed: it is for another program";
     case trace::PlanState::kRefused:
       return "not followed: it was refused";
+    case trace::PlanState::kCostly:
+      return "left: it cost more than it brought";
     case trace::PlanState::kFollowing:
     case trace::PlanState::kAstray:
       break;

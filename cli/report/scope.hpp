@@ -34,6 +34,9 @@ class Scope {
   /// An SQL condition on rows with these columns; a row counts if it begins in the time range. Empty names:
   /// the table has no such column.
   std::string condition(std::string_view process, std::string_view device, std::string_view time) const;
+  bool includes(std::int64_t process, std::int64_t device) const {
+    return (!process_ || *process_ == process) && (!device_ || *device_ == device);
+  }
   /// GPU number of a device row, "?" for none.
   std::string gpu_name(const std::optional<std::int64_t>& device_id) const;
   const std::vector<std::int64_t>& devices() const { return devices_; }

@@ -1,6 +1,8 @@
 #include "cli/session/build_session.hpp"
 
 #include "cli/session/file_size_signal.hpp"
+#include "cli/session/name_allocations.hpp"
+#include "cli/session/store_links.hpp"
 #include "trace/recording.hpp"
 #include "trace/session.hpp"
 #include "trace/session_writer.hpp"
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 
 namespace tferry::cli {
@@ -24,6 +27,11 @@ bool is_of(const std::string& spool, std::string_view source) {
 bool any_of(const std::vector<std::string>& spools, std::string_view source) {
   return std::any_of(spools.begin(), spools.end(),
                      [source](const auto& spool) { return is_of(spool, source); });
+}
+
+bool any_collector(const std::vector<HostSpools>& hosts) {
+  return std::any_of(hosts.begin(), hosts.end(),
+                     [](const HostSpools& host) { return any_of(host.spools, "collector"); });
 }
 
 std::string why_no_activity(const std::vector<ProcessSnapshot>& processes, bool hooks) {
@@ -43,6 +51,57 @@ std::string why_no_activity(const std::vector<ProcessSnapshot>& processes, bool 
          "folder to LD_LIBRARY_PATH), the driver does not inject (a driver other than NVIDIA's, a "
          "set-user-id program), "
          "or the program never initialised CUDA";
+}
+
+void add(trace::IngestReport& sum, const trace::IngestReport& part) {
+  sum.spools += part.spools;
+  sum.unreadable_spools += part.unreadable_spools;
+  sum.processes += part.processes;
+  sum.records += part.records;
+  sum.kernels += part.kernels;
+  sum.kernel_calls += part.kernel_calls;
+  sum.allocations += part.allocations;
+  sum.bad_times += part.bad_times;
+  sum.join.calls += part.join.calls;
+  sum.join.records += part.join.records;
+  sum.join.matched_calls += part.join.matched_calls;
+  sum.join.matched_records += part.join.matched_records;
+  sum.join.resynchronisations += part.join.resynchronisations;
+}
+
+/// What ingest says of one recording, of all of them.
+void set_totals(trace::SessionWriter& writer, const trace::IngestReport& report) {
+  writer.set_meta("spools", std::to_string(report.spools));
+  writer.set_meta("records", std::to_string(report.records));
+  writer.set_meta("join.calls", std::to_string(report.join.calls));
+  writer.set_meta("join.records", std::to_string(report.join.records));
+  writer.set_meta("join.matched_calls", std::to_string(report.join.matched_calls));
+  writer.set_meta("join.matched_records", std::to_string(report.join.matched_records));
+  writer.set_meta("join.resynchronisations", std::to_string(report.join.resynchronisations));
+}
+
+std::int64_t last_id(trace::SessionWriter& writer, const char* table) {
+  return writer.database().integer(fmt::format("SELECT coalesce(max(id), 0) FROM {}", table));
+}
+
+/// Adds the hosts one after the other, each with the first one's clock.
+void add_hosts(trace::SessionWriter& writer, const std::vector<HostSpools>& hosts, BuiltSession& built) {
+  std::optional<std::int64_t> first_offset;
+  for (const HostSpools& host : hosts) {
+    const std::int64_t processes = last_id(writer, "process"), devices = last_id(writer, "device");
+    const trace::Recording recording = trace::Recording::read(host.spools);
+    add(built.report, trace::ingest(recording, writer));
+    if (host.facts) {
+      store_links(writer, *host.facts, devices);
+      if (host.facts->clock_error_ns) {
+        writer.execute(fmt::format("UPDATE process SET clock_error_ns = {} WHERE id > {}",
+                                   *host.facts->clock_error_ns, processes));
+      }
+    }
+    const std::int64_t offset = realtime_offset(recording);
+    if (first_offset) shift_times(writer, processes, devices, offset - *first_offset);
+    if (!first_offset) first_offset = offset;
+  }
 }
 
 void store_budgets(trace::SessionWriter& writer, const std::vector<ProcessSnapshot>& processes) {
@@ -75,18 +134,25 @@ std::vector<std::string> find_spools(const fs::path& folder) {
   return spools;
 }
 
-BuiltSession build_session(const std::vector<std::string>& spools, const fs::path& path, bool force,
+BuiltSession build_session(const std::vector<HostSpools>& hosts, const fs::path& path, bool force,
                            const SessionExtras& extras) {
   const FileSizeSignalIgnored no_signal;
   BuiltSession built;
   built.path = path;
+  built.alignment_error_ns = alignment_error(hosts);
   trace::SessionWriter writer =
       trace::SessionWriter::create(path.string(), {.force = force, .build_directory = {}});
-  built.report = trace::ingest(trace::Recording::read(spools), writer);
+  add_hosts(writer, hosts, built);
+  set_totals(writer, built.report);
+  if (hosts.size() > 1) {
+    writer.set_meta("hosts", std::to_string(hosts.size()));
+    writer.set_meta("alignment_error_ns", std::to_string(built.alignment_error_ns));
+  }
+  if (extras.name_by_nvtx) name_allocations_by_nvtx(writer);
   for (const auto& [key, value] : extras.meta) writer.set_meta(key, value);
   for (const LossRow& loss : extras.missing) writer.insert(loss);
   store_budgets(writer, extras.processes);
-  if (built.report.kernels == 0 && built.report.kernel_calls > 0 && any_of(spools, "collector")) {
+  if (built.report.kernels == 0 && built.report.kernel_calls > 0 && any_collector(hosts)) {
     writer.insert(LossRow{
         .what = "kernel",
         .reason = "unsupported",

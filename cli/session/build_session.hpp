@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/session/host_alignment.hpp"
 #include "cli/status/status_file.hpp"
 #include "trace/ingest.hpp"
 
@@ -19,17 +20,20 @@ struct SessionExtras {
   std::vector<std::pair<std::string, std::string>> meta;  ///< key and value for table meta
   std::vector<trace::LossRow> missing;                    ///< what was not recorded at all
   std::vector<ProcessSnapshot> processes;                 ///< their budgets
+  bool name_by_nvtx = true;  ///< allocations after the NVTX ranges in which they were made
 };
 
 struct BuiltSession {
   std::filesystem::path path;
   std::int64_t bytes = 0;
   trace::IngestReport report;
+  std::int64_t alignment_error_ns = 0;  ///< between hosts
 };
 
-/// Spools into a session, built beside its final name and renamed. Throws trace::SessionError; then there is
-/// no file.
-BuiltSession build_session(const std::vector<std::string>& spools, const std::filesystem::path& path,
+/// Spools of one host or of several into a session, built beside its final name and renamed. Times are those
+/// of the first host's clock. Throws trace::SessionError, and Failure if the hosts cannot be aligned; then
+/// there is no file.
+BuiltSession build_session(const std::vector<HostSpools>& hosts, const std::filesystem::path& path,
                            bool force, const SessionExtras& extras);
 
 /// What a job's spools show to be missing altogether, with the likely reason.

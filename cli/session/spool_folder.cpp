@@ -1,6 +1,7 @@
 #include "cli/session/spool_folder.hpp"
 
 #include "cli/failure.hpp"
+#include "cli/output_file.hpp"
 #include "cli/session/file_size_signal.hpp"
 
 #include <fmt/format.h>
@@ -26,8 +27,9 @@ SpoolFolder::SpoolFolder(fs::path path) : path_(std::move(path)) {
   }
 }
 
-void SpoolFolder::take(const std::vector<std::string>& spools) const {
+void SpoolFolder::take(const std::vector<std::string>& spools, const HostFacts& facts) const {
   const FileSizeSignalIgnored no_signal;
+  OutputFile(path_ / HostFacts::kFile, true).publish(to_json(facts));
   for (const std::string& spool : spools) {
     std::error_code error;
     fs::copy_file(spool, path_ / fs::path(spool).filename(), error);

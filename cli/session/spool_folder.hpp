@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cli/session/host_facts.hpp"
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,8 +14,9 @@ class SpoolFolder {
   /// Makes the folder where it is missing. Throws Failure if it is not empty, or cannot be written.
   explicit SpoolFolder(std::filesystem::path path);
 
-  /// Copies the spools into it; an existing file is not overwritten. Throws Failure.
-  void take(const std::vector<std::string>& spools) const;
+  /// Copies the spools into it, and what is known of their host; an existing file is not overwritten. Throws
+  /// Failure.
+  void take(const std::vector<std::string>& spools, const HostFacts& facts) const;
 
  private:
   std::filesystem::path path_;

@@ -28,12 +28,16 @@ std::string unknown_lines(std::span<const analyzer::RankAnalysis> ranks) {
 
 }  // namespace
 
-void store_analysis(std::span<const analyzer::RankAnalysis> ranks, const fs::path& from, const fs::path& to,
+void store_analysis(std::span<const analyzer::RankAnalysis> ranks,
+                    const analyzer::ContentionAnalysis* contention, const fs::path& from, const fs::path& to,
                     bool force) {
-  edit_session(from, to, force, [ranks](trace::SessionWriter& writer) {
+  edit_session(from, to, force, [ranks, contention](trace::SessionWriter& writer) {
     analyzer::store_analysis(writer, ranks);
     writer.set_meta("analysis.created", std::string("tferry ") + TFERRY_VERSION);
     writer.set_meta("analysis.unknown", unknown_lines(ranks));
+    if (contention == nullptr) return;
+    analyzer::store_contention(writer, *contention);
+    writer.set_meta("contention.unknown", fmt::format("{}", fmt::join(contention->unknown, "\n")));
   });
 }
 

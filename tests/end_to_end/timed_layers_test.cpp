@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -17,6 +18,8 @@ namespace {
 
 using trace::KernelActivityRecord;
 using trace::KernelLaunchRecord;
+
+constexpr std::int64_t kResolution = 64;  // ns; the driver tells times as floats, half a second at most
 
 struct Spool {
   std::vector<KernelLaunchRecord> launches;
@@ -44,14 +47,15 @@ Spool read_spool(const std::string& directory) {
   return spool;
 }
 
-TEST(TimedLayers, EveryOperationHasItsTimesBesideWhatTheHooksSaw) {
+TEST(TimedLayers, OperationsHaveTheirTimesOnceMemoryIsShort) {
   std::string directory = std::filesystem::temp_directory_path() / "tferry-timed-XXXXXX";
   ASSERT_NE(nullptr, mkdtemp(directory.data()));
   const Ended job = run_job({TFERRY_LAYERS, "--buffers", "12", "--mib", "2", "--iterations", "6"},
                             {{"LD_LIBRARY_PATH", TFERRY_SOFTWARE_DRIVER_DIRECTORY},
                              {"LD_PRELOAD", TFERRY_RUNTIME_LIBRARY},
                              {"TFERRY_RUN_DIR", directory},
-                             {"TFERRY_BUDGET", "100663296"},
+                             {"TFERRY_BUDGET", "20971520"},
+                             {"TFERRY_MOVABLE", "2097152"},
                              {"TFERRY_RECORD", "1"},
                              {"TFERRY_TIMES", "1"}});
   EXPECT_EQ(0, job.code) << job.err;
@@ -70,11 +74,12 @@ TEST(TimedLayers, EveryOperationHasItsTimesBesideWhatTheHooksSaw) {
     ASSERT_TRUE(spool.streams.contains(launch.stream));
     EXPECT_EQ(spool.streams.at(launch.stream), ran.stream_id);
     EXPECT_LE(ran.time_ns, ran.end_ns);
-    EXPECT_LE(last_end[launch.stream], ran.time_ns) << "operations of a stream follow each other";
+    EXPECT_LE(last_end[launch.stream], ran.time_ns + kResolution)
+        << "operations of a stream follow each other";
     last_end[launch.stream] = ran.end_ns;
   }
-  // Those that ran last were not read back any more.
-  EXPECT_LE(spool.launches.size() * 9 / 10, timed);
+  // Those before memory was short were not timed, and those that ran last not read back any more.
+  EXPECT_LE(spool.launches.size() / 2, timed);
   EXPECT_GE(spool.launches.size(), spool.kernels.size());
   std::size_t copies = 0;
   for (const auto& copy : spool.copies) {

@@ -1,11 +1,9 @@
 #include "tests/replay/recorded_job.hpp"
 
+#include "tests/replay/plain_spool.hpp"
 #include "trace/spool_reader.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
 
 namespace tferry::replay {
 namespace {
@@ -22,16 +20,9 @@ void take(const trace::SpoolRecordView& view, std::vector<RecordedJob::Call>& ca
 }  // namespace
 
 RecordedJob read_recorded_job(const std::string& path) {
-  std::string directory = std::filesystem::temp_directory_path() / "tferry-replay-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("mkdtemp " + directory);
-  std::string spool = path;
-  if (path.ends_with(".gz")) {
-    spool = directory + "/job.spool";
-    const std::string command = "gzip -dc '" + path + "' > '" + spool + "'";
-    if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
-  }
+  const PlainSpool spool(path);
   RecordedJob job;
-  trace::SpoolReader reader(spool);
+  trace::SpoolReader reader(spool.path());
   while (const auto record = reader.next()) {
     if (const auto text = record->as<trace::StringRecord>()) job.strings[text->id] = record->text();
     if (const auto named = record->as<trace::AccessRecord>()) {
@@ -41,7 +32,6 @@ RecordedJob read_recorded_job(const std::string& path) {
     }
     take(*record, job.calls, static_cast<RecordedJob::Call*>(nullptr));
   }
-  std::filesystem::remove_all(directory);
   const auto time = [](const RecordedJob::Call& call) {
     return std::visit([](const auto& record) { return record.time_ns; }, call);
   };

@@ -260,6 +260,29 @@ TEST_F(Planned, AnotherProgramsPlanIsLeftAndSaidOnce) {
   EXPECT_EQ("", run.difference());
 }
 
+// Everything fits, so what the plan moves is moved for nothing.
+TEST_F(Planned, APlanThatCostsMoreThanItBringsIsLeftAndSaidOnce) {
+  const PlannedProgram program = layered(kChunk, 6, 4);
+  FlatPlan plan = program.story().plan();
+  plan.predicted_ns = 1;
+  start_with(plan, 64);
+  ProgramRun run(program, api_, stream_);
+  for (int i = 0; i < 80 && state() != PlanState::kCostly; ++i) {
+    run.iterate();
+    EXPECT_OK(api_.cuStreamSynchronize(stream_));
+  }
+  EXPECT_EQ(PlanState::kCostly, state());
+  EXPECT_NE(std::string::npos, message().find("costs more than it brings")) << message();
+  EXPECT_LE(1, since().adoptions);
+  const Values left = since();
+  EXPECT_LT(0, left.bytes_out);
+  for (int i = 0; i < 10; ++i) run.iterate();
+  EXPECT_EQ(left.adoptions, since().adoptions);
+  EXPECT_EQ(left.bytes_out, since().bytes_out);
+  EXPECT_EQ(PlanState::kCostly, state());
+  EXPECT_EQ("", run.difference());
+}
+
 TEST_F(Planned, APlanForMoreThanTheBudgetIsRefused) {
   const PlannedProgram program = layered(kChunk, 6, 4);
   const FlatPlan plan = program.story().plan();

@@ -1,0 +1,117 @@
+// A session of two GPUs in, reports about contention, expected text.
+#include "analyzer/session/analysis.hpp"
+#include "analyzer/session/contention_analysis.hpp"
+#include "analyzer/session/store.hpp"
+#include "analyzer/session/two_gpu_session.hpp"
+#include "cli/report/render.hpp"
+#include "cli/report/reports.hpp"
+#include "cli/testing/temporary_directory.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+namespace tferry::cli {
+namespace {
+
+using analyzer::testing_support::TwoGpuSession;
+
+class ContentionReportTest : public testing::Test {
+ protected:
+  void analyze(const analyzer::SoloRates& assumed = {}) {
+    std::vector<analyzer::RankAnalysis> ranks;
+    analyzer::ContentionAnalysis contention;
+    {
+      trace::Session session = trace::Session::open(path_);
+      ranks = analyzer::analyze_session(session, {});
+      contention = analyzer::analyze_contention(session, assumed);
+    }
+    trace::SessionWriter writer = trace::SessionWriter::edit(path_);
+    analyzer::store_analysis(writer, ranks);
+    analyzer::store_contention(writer, contention);
+    writer.set_meta("analysis.created", "test");
+    writer.set_meta("contention.unknown", fmt::format("{}", fmt::join(contention.unknown, "\n")));
+    writer.publish();
+  }
+
+  std::string report(const std::string& name, const ScopeOptions& options = {}) {
+    trace::Session session = trace::Session::open(path_);
+    const Scope scope(session, options);
+    return render(find_report(name).make(scope), Format::kTable, path_);
+  }
+  double number(const std::string& sql) {
+    trace::Session session = trace::Session::open(path_);
+    trace::Statement row(session.database(), sql);
+    return row.step() ? row.real(0) : -1;
+  }
+
+  testing_support::TemporaryDirectory directory_;
+  std::string path_ = (directory_.path() / "two.tferry").string();
+};
+
+TEST_F(ContentionReportTest, EachGpuLosesTwoOfSixMillisecondsToTheOther) {
+  TwoGpuSession{}.write(path_);
+  analyze();
+  const std::string text = report("contention");
+  EXPECT_NE(text.find("Time that transfers lost, and to whose transfers (measured)\n"
+                      "  gpu  lost to  at    per iteration  of iteration    in all\n"
+                      "  0    GPU 1    link        2.00 ms        33.3 %  12.00 ms\n"
+                      "  1    GPU 0    link        2.00 ms        33.3 %  12.00 ms\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("2.00"), std::string::npos) << text;
+  EXPECT_NE(text.find("note: unknown: no PCIe counters were sampled"), std::string::npos) << text;
+}
+
+TEST_F(ContentionReportTest, WhatIsStoredAddsUp) {
+  TwoGpuSession{}.write(path_);
+  analyze();
+  const double lost = number("SELECT sum(lost_ns) FROM transfer");
+  EXPECT_EQ(lost, 2.0 * 12 * 1e6);
+  EXPECT_EQ(number("SELECT sum(lost_ns) FROM contention WHERE resource <> 'copy_engine_queue'"), lost);
+  EXPECT_EQ(number("SELECT sum(exposed_ns) FROM transfer WHERE device_id = 1"), 6 * 2e6);
+  EXPECT_EQ(number("SELECT count(*) FROM transfer WHERE iteration_id IS NULL"), 0);
+  EXPECT_EQ(number("SELECT count(DISTINCT start_ns) FROM contention"), 6) << "a window an iteration";
+}
+
+TEST_F(ContentionReportTest, WithoutABaselineTheVerdictIsUnknownAndSaysWhatSettlesIt) {
+  TwoGpuSession{.calibrated = false}.write(path_);
+  analyze();
+  std::string text = report("contention");
+  EXPECT_NE(text.find("no time lost is known"), std::string::npos) << text;
+  EXPECT_NE(text.find("note: unknown: 12 of 12 transfers (1200000000 bytes) have no solo baseline"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("tferry analyze --assume-solo"), std::string::npos) << text;
+  analyze({50.0, {}, analyzer::SoloSource::kAssumed});
+  text = report("contention");
+  EXPECT_NE(text.find("0    GPU 1    link        2.00 ms        33.3 %  12.00 ms"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("assumed"), std::string::npos) << text;
+}
+
+TEST_F(ContentionReportTest, WithoutTheTreeALinkIsNotToldFromHostMemory) {
+  TwoGpuSession{.tree = false}.write(path_);
+  analyze({50.0, {}, analyzer::SoloSource::kAssumed});
+  const std::string text = report("causes");
+  EXPECT_NE(text.find("link_or_host_memory"), std::string::npos) << text;
+  EXPECT_NE(text.find("the tree of PCIe links was not recorded"), std::string::npos) << text;
+}
+
+TEST_F(ContentionReportTest, LinksSayHowBusyTheyWereAndWhatWasHidden) {
+  TwoGpuSession{}.write(path_);
+  const std::string text = report("links", {.gpu = 0});
+  EXPECT_NE(text.find("0    h2d        572 MiB  24.00 ms       25.00 GB/s  50.00 GB/s"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("24.00 ms  12.00 ms  12.00 ms"), std::string::npos) << text;
+}
+
+TEST_F(ContentionReportTest, IdleTimeHasAReason) {
+  TwoGpuSession{}.write(path_);
+  const std::string text = report("idle", {.gpu = 1});
+  EXPECT_NE(text.find("1    computing  24.00 ms  66.7 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("1    transfer   12.00 ms  33.3 %"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tferry::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "gui/window/main_window.hpp"
+
+#include <QObject>
+#include <QStringList>
+#include <QTimer>
+
+namespace tferry::gui {
+
+/// Plays a script of keystrokes in a window, as a person would, and checks what they lead to: for tests of
+/// the questions that the viewer answers, and for pictures. One command a line, # begins a comment:
+///
+///   step WORDS           one step of a person; at most `steps N` of them are allowed
+///   key Ctrl+3           press a key, where the focus is
+///   type TEXT            type into what has the focus
+///   report NAME          choose a report
+///   expect panel NAME    this report is in front, and has rows
+///   expect row TEXT      ... one of them has a cell with this text
+///   expect selected TEXT the title of the selected event has this text
+///   expect lane TEXT     the title of the selected lane has this text
+///   expect message TEXT  the window says this instead of a timeline
+///   picture FILE         write the window as PNG
+///
+/// After each command it waits until nothing is being read. Ends with `finished`.
+class KeyScript : public QObject {
+  Q_OBJECT
+
+ public:
+  /// Throws cli::Failure where the file cannot be read or holds a command that is none.
+  KeyScript(MainWindow& window, const QString& file);
+
+  void start();
+  const QStringList& failures() const { return failures_; }
+
+ Q_SIGNALS:
+  void finished();
+
+ private:
+  void tick();
+  bool run(const QString& line);
+  void expect(const QString& what, const QString& text);
+  void press(const QString& keys);
+  bool panel_has(const QString& text) const;
+  void fail(const QString& why);
+
+  MainWindow& window_;
+  QStringList lines_;
+  qsizetype next_ = 0;
+  int steps_ = 0, most_steps_ = 2;
+  int quiet_ticks_ = 0, waited_ticks_ = 0;
+  QStringList failures_;
+  QTimer timer_;
+};
+
+}  // namespace tferry::gui

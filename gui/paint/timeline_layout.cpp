@@ -1,0 +1,68 @@
+#include "gui/paint/timeline_layout.hpp"
+
+namespace tferry::gui {
+namespace {
+
+constexpr int kGroupHeight = 26;
+constexpr int kGap = 4;  // below each lane
+
+}  // namespace
+
+int row_height(const Lane& lane) {
+  switch (lane.kind) {
+    case LaneKind::kStream:
+      return 30;
+    case LaneKind::kMemory:
+      return 84;
+    case LaneKind::kCounter:
+      return lane.owner != 0 ? 48 : 36;
+    case LaneKind::kIterations:
+      return 22;
+    case LaneKind::kMarkers:
+      return 18;
+    case LaneKind::kTensor:
+      return 11;
+    default:
+      return 20;
+  }
+}
+
+std::set<int> folded_at_first(const Overview& overview) {
+  std::set<int> folded;
+  for (std::size_t group = 0; group < overview.groups.size(); ++group) {
+    if (overview.groups[group].folded) folded.insert(static_cast<int>(group));
+  }
+  return folded;
+}
+
+int lane_height(const Lane& lane) { return row_height(lane) * lane.rows + kGap; }
+
+TimelineLayout::TimelineLayout(const Overview& overview, const std::set<int>& folded) {
+  for (int group = 0; group < static_cast<int>(overview.groups.size()); ++group) {
+    strips_.push_back({group, -1, height_, kGroupHeight});
+    height_ += kGroupHeight + kGap;
+    if (folded.contains(group)) continue;
+    for (const int lane : overview.groups[static_cast<std::size_t>(group)].lanes) {
+      const int height = lane_height(overview.lanes[static_cast<std::size_t>(lane)]);
+      strips_.push_back({group, lane, height_, height - kGap});
+      height_ += height;
+    }
+    height_ += kGap;
+  }
+}
+
+const TimelineLayout::Strip* TimelineLayout::at(int y) const {
+  for (const Strip& strip : strips_) {
+    if (strip.y <= y && y < strip.y + strip.height) return &strip;
+  }
+  return nullptr;
+}
+
+const TimelineLayout::Strip* TimelineLayout::of_lane(int lane) const {
+  for (const Strip& strip : strips_) {
+    if (strip.lane == lane) return &strip;
+  }
+  return nullptr;
+}
+
+}  // namespace tferry::gui

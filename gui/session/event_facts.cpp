@@ -1,0 +1,209 @@
+#include "gui/session/event_facts.hpp"
+
+#include "gui/session/lane_counts.hpp"
+#include "gui/time/time_text.hpp"
+
+namespace tferry::gui {
+namespace {
+
+class Facts {
+ public:
+  Facts(trace::Session& session, const NameBook& names, const Overview& overview, EventRef event)
+      : session_(session), names_(names), overview_(overview) {
+    result_.event = event;
+  }
+
+  EventFacts make() {
+    switch (result_.event.table) {
+      case EventTable::kKernel:
+        kernel();
+        break;
+      case EventTable::kMemcpy:
+        copy();
+        break;
+      case EventTable::kMemset:
+        set();
+        break;
+      default:
+        any();
+        break;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add(const char* name, const QString& value) {
+    if (!value.isEmpty()) result_.facts.emplace_back(QString::fromUtf8(name), value);
+  }
+  void add_number(const char* name, const std::optional<std::int64_t>& value) {
+    if (value) add(name, count_text(*value));
+  }
+  void add_duration(const char* name, const std::optional<std::int64_t>& value) {
+    if (value) add(name, duration_text(*value));
+  }
+  void add_bytes(const char* name, const std::optional<std::int64_t>& value) {
+    if (value) add(name, bytes_text(static_cast<double>(*value)));
+  }
+  void add_times(const std::optional<std::int64_t>& start, const std::optional<std::int64_t>& end) {
+    if (!start) return;
+    add("begins", moment_text(*start - overview_.origin_ns, 1));
+    if (end) {
+      add("takes", duration_text(*end - *start));
+    } else {
+      add("takes", QStringLiteral("unknown: still running when the recording ended"));
+    }
+  }
+
+  /// What all operations have in common: their call and what it names.
+  template <typename Row>
+  void add_call(const Row& row) {
+    if (row.call_ns && row.start_ns) add_duration("call to start", *row.start_ns - *row.call_ns);
+    if (row.wait_ns && *row.wait_ns > 0) add_duration("call waited for memory", row.wait_ns);
+    add_number("operation", row.operation);
+    if (row.stream_id) {
+      const auto stream = session_.first<trace::StreamRow>("WHERE id = ?", *row.stream_id);
+      if (stream && stream->cupti_stream_id) add_number("stream", stream->cupti_stream_id);
+    }
+    add("owner",
+        QString::fromStdString(session_.label("stream_owner", static_cast<std::int64_t>(row.owner))));
+    add_number("correlation", row.correlation_id);
+    if (row.operation) add_accesses(row.process_id, *row.operation);
+  }
+
+  void add_accesses(std::int64_t process, std::int64_t operation) {
+    constexpr int kMost = 8;
+    int shown = 0;
+    std::int64_t bytes = 0;
+    select(
+        session_,
+        "SELECT DISTINCT allocation.id, allocation.bytes, coalesce((SELECT coalesce(tensor.name, 'tensor ' "
+        "|| tensor.id) "
+        "FROM tensor_allocation JOIN tensor ON tensor.id = tensor_id WHERE allocation_id = allocation.id "
+        "LIMIT 1), "
+        "'allocation ' || allocation.allocation) FROM access JOIN allocation ON allocation.id = "
+        "allocation_id WHERE "
+        "access.process_id = ? AND operation = ? ORDER BY 2 DESC",
+        [&](trace::Statement& row) {
+          bytes += row.integer(1);
+          if (++shown > kMost) return;
+          add(shown == 1 ? "touches" : " ", QString::fromStdString(row.shown(2)) + QStringLiteral("  ") +
+                                                bytes_text(static_cast<double>(row.integer(1))));
+        },
+        process, operation);
+    if (shown > kMost)
+      add(" ", QStringLiteral("… %1 in all, %2").arg(shown).arg(bytes_text(static_cast<double>(bytes))));
+  }
+
+  void kernel() {
+    const auto row = session_.first<trace::KernelRow>("WHERE id = ?", result_.event.id);
+    if (!row) return;
+    result_.title = row->name_id ? names_.full(*row->name_id) : QStringLiteral("kernel without a name");
+    add_times(row->start_ns, row->end_ns);
+    add("grid", QStringLiteral("%1 × %2 × %3").arg(row->grid_x).arg(row->grid_y).arg(row->grid_z));
+    add("block", QStringLiteral("%1 × %2 × %3").arg(row->block_x).arg(row->block_y).arg(row->block_z));
+    add_number("registers per thread", row->registers);
+    add_bytes("shared memory, static", row->static_shared_bytes);
+    add_bytes("shared memory, dynamic", row->dynamic_shared_bytes);
+    add_call(*row);
+  }
+
+  void copy() {
+    const auto row = session_.first<trace::MemcpyRow>("WHERE id = ?", result_.event.id);
+    if (!row) return;
+    result_.title = QStringLiteral("Copy, ") +
+                    QString::fromStdString(session_.label("copy_kind", static_cast<std::int64_t>(row->kind)))
+                        .replace(QLatin1Char('_'), QLatin1Char(' '));
+    add_times(row->start_ns, row->end_ns);
+    add_bytes("bytes", row->bytes);
+    if (row->start_ns && row->end_ns && *row->end_ns > *row->start_ns)
+      add("rate", rate_text(static_cast<double>(row->bytes) /
+                            static_cast<double>(*row->end_ns - *row->start_ns) * 1e9));
+    add("from", memory(row->source_kind));
+    add("to", memory(row->destination_kind));
+    add_number("channel", row->channel);
+    add_transfer(row->id);
+    add_call(*row);
+  }
+
+  void add_transfer(std::int64_t memcpy_id) {
+    const auto row = session_.first<trace::TransferRow>("WHERE memcpy_id = ?", memcpy_id);
+    if (!row) return;
+    const QString known = QStringLiteral(", ") + QString::fromStdString(row->solo_known_by);
+    if (row->solo_ns)
+      add("alone it would take", duration_text(static_cast<std::int64_t>(*row->solo_ns)) + known);
+    if (row->lost_ns) add("lost to others", duration_text(static_cast<std::int64_t>(*row->lost_ns)));
+    if (row->exposed_ns) add("no kernel ran for", duration_text(static_cast<std::int64_t>(*row->exposed_ns)));
+  }
+
+  void set() {
+    const auto row = session_.first<trace::MemsetRow>("WHERE id = ?", result_.event.id);
+    if (!row) return;
+    result_.title = QStringLiteral("Memset");
+    add_times(row->start_ns, row->end_ns);
+    add_bytes("bytes", row->bytes);
+    add_number("value", row->value);
+    add_call(*row);
+  }
+
+  QString memory(trace::MemoryKind kind) {
+    return QString::fromStdString(session_.label("memory_kind", static_cast<std::int64_t>(kind)));
+  }
+
+  /// Rows of the other tables, column by column.
+  void any() {
+    struct Source {
+      EventTable table;
+      const char* name;
+      const char* title;
+    };
+    constexpr Source kSources[] = {{EventTable::kMarker, "marker", "NVTX range"},
+                                   {EventTable::kSync, "sync", "Wait for the GPU"},
+                                   {EventTable::kGate, "gate", "Wait for memory"},
+                                   {EventTable::kSwap, "swap", "Movement by the runtime"},
+                                   {EventTable::kUmEvent, "um_event", "Unified memory"},
+                                   {EventTable::kIteration, "iteration", "Iteration"},
+                                   {EventTable::kContention, "contention", "Contention"},
+                                   {EventTable::kPlanAction, "plan_action", "Planned movement"}};
+    for (const Source& source : kSources) {
+      if (source.table != result_.event.table) continue;
+      result_.title = QString::fromUtf8(source.title);
+      select(
+          session_, std::string("SELECT * FROM \"") + source.name + "\" WHERE rowid = ?",
+          [&](trace::Statement& row) { columns(row); }, result_.event.id);
+    }
+  }
+
+  void columns(const trace::Statement& row) {
+    for (int column = 0; column < row.column_count(); ++column) {
+      if (row.is_null(column)) continue;
+      const QString name = QString::fromStdString(row.column_name(column));
+      const QByteArray shown = QString(name).replace(QLatin1Char('_'), QLatin1Char(' ')).toUtf8();
+      if (name == QLatin1String("name_id")) {
+        result_.title = names_.full(row.integer(column));
+      } else if (name == QLatin1String("start_ns") || name == QLatin1String("end_ns") ||
+                 name == QLatin1String("submit_ns")) {
+        add(shown.constData(), moment_text(row.integer(column) - overview_.origin_ns, 1));
+      } else if (name.endsWith(QLatin1String("_ns"))) {
+        add(shown.constData(), duration_text(row.integer(column)));
+      } else if (name.endsWith(QLatin1String("bytes"))) {
+        add_bytes(shown.constData(), row.integer(column));
+      } else {
+        add(shown.constData(), QString::fromStdString(row.shown(column)));
+      }
+    }
+  }
+
+  trace::Session& session_;
+  const NameBook& names_;
+  const Overview& overview_;
+  EventFacts result_;
+};
+
+}  // namespace
+
+EventFacts event_facts(trace::Session& session, const NameBook& names, const Overview& overview,
+                       EventRef event) {
+  return Facts(session, names, overview, event).make();
+}
+
+}  // namespace tferry::gui

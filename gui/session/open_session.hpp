@@ -1,0 +1,23 @@
+#pragma once
+
+#include "gui/session/overview.hpp"
+#include "gui/session/slice_reader.hpp"
+#include "trace/session.hpp"
+
+#include <memory>
+#include <string>
+
+namespace tferry::gui {
+
+/// A session opened for looking at: the file, its names, its lanes and their reader. Threads: one at a time.
+struct OpenSession {
+  trace::Session session;
+  std::shared_ptr<const NameBook> names;
+  OverviewPtr overview;
+  std::unique_ptr<SliceReader> reader;
+
+  /// Throws trace::SessionError.
+  static std::unique_ptr<OpenSession> open(const std::string& path);
+};
+
+}  // namespace tferry::gui

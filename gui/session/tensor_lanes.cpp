@@ -1,0 +1,139 @@
+#include "gui/session/tensor_lanes.hpp"
+
+#include "gui/session/lane_counts.hpp"
+#include "gui/time/time_text.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tferry::gui {
+namespace {
+
+constexpr std::int64_t kLargest = 24;  // lanes for each process and GPU
+
+/// One park or fetch of an allocation.
+struct Move {
+  bool leaves = false;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+
+Item piece(const Lane& lane, std::int64_t allocation, TensorTone tone, std::int64_t from, std::int64_t to) {
+  Item item;
+  item.table = EventTable::kAllocation;
+  item.id = allocation;
+  item.tone = static_cast<std::uint8_t>(tone);
+  item.start_ns = from;
+  item.end_ns = to;
+  item.bytes = static_cast<std::int64_t>(lane.capacity);
+  return item;
+}
+
+/// Of one allocation, in order: on the card, parked, on the card again.
+void add_life(const Lane& lane, std::int64_t allocation, TimeRange life, const std::vector<Move>& moves,
+              std::vector<Item>& items) {
+  std::int64_t since = life.from_ns;
+  bool on_card = true;
+  for (const Move& move : moves) {
+    if (move.leaves != on_card) continue;  // further pieces of the same movement
+    const std::int64_t until = move.leaves ? move.end_ns : move.start_ns;
+    if (until > since)
+      items.push_back(
+          piece(lane, allocation, on_card ? TensorTone::kAlive : TensorTone::kParked, since, until));
+    since = std::max(since, until);
+    on_card = !on_card;
+  }
+  if (life.to_ns > since)
+    items.push_back(
+        piece(lane, allocation, on_card ? TensorTone::kAlive : TensorTone::kParked, since, life.to_ns));
+}
+
+std::vector<Move> moves_of(trace::Session& session, std::int64_t allocation) {
+  std::vector<Move> moves;
+  select(
+      session,
+      "SELECT swap.kind, coalesce(memcpy.start_ns, submit_ns) AS s, coalesce(memcpy.end_ns, submit_ns) FROM "
+      "swap LEFT "
+      "JOIN memcpy ON memcpy.id = memcpy_id WHERE allocation_id = ? ORDER BY s",
+      [&](trace::Statement& row) {
+        const auto kind = static_cast<trace::TransferKind>(row.integer(0));
+        const bool leaves = kind == trace::TransferKind::kPark || kind == trace::TransferKind::kCleanDrop;
+        if (leaves || kind == trace::TransferKind::kFetch)
+          moves.push_back({leaves, row.integer(1), row.integer(2)});
+      },
+      allocation);
+  return moves;
+}
+
+}  // namespace
+
+std::vector<Lane> tensor_lanes(trace::Session& session) {
+  std::vector<Lane> lanes;
+  select(
+      session,
+      "SELECT id, process_id, device_id, bytes, coalesce(name, ''), coalesce(category, ''), first_ns, "
+      "last_ns FROM (SELECT "
+      "tensor.*, (SELECT min(alloc_ns) FROM tensor_allocation JOIN allocation ON allocation.id = "
+      "allocation_id WHERE "
+      "tensor_id = tensor.id) AS first_ns, (SELECT max(coalesce(free_ns, alloc_ns)) FROM tensor_allocation "
+      "JOIN allocation "
+      "ON allocation.id = allocation_id WHERE tensor_id = tensor.id) AS last_ns, row_number() OVER "
+      "(PARTITION BY "
+      "process_id, device_id ORDER BY bytes DESC, id) AS place FROM tensor) WHERE place <= ? AND first_ns IS "
+      "NOT NULL",
+      [&](trace::Statement& row) {
+        Lane lane;
+        lane.kind = LaneKind::kTensor;
+        lane.key = row.integer(0);
+        lane.process_id = row.integer(1);
+        lane.device_id = row.integer(2);
+        lane.capacity = static_cast<double>(row.integer(3));
+        lane.count = 1;
+        lane.rows = 2;
+        lane.first_ns = row.integer(6);
+        lane.last_ns = row.integer(7);
+        lane.longest_ns = lane.last_ns - lane.first_ns;
+        const QString name = QString::fromStdString(row.shown(4));
+        lane.title = (name.isEmpty() ? QStringLiteral("Tensor %1").arg(lane.key) : name) +
+                     QStringLiteral("   ") + bytes_text(lane.capacity);
+        lane.hint = QString::fromStdString(row.shown(5)) +
+                    QStringLiteral(" On the card, hatched: parked; below: kernels and copies that use it.");
+        lanes.push_back(std::move(lane));
+      },
+      kLargest);
+  return lanes;
+}
+
+void read_tensor(trace::Session& session, const Lane& lane, TimeRange range, std::int64_t session_end_ns,
+                 const std::function<void(const Item&)>& add) {
+  std::vector<Item> items;
+  select(
+      session,
+      "SELECT allocation.id, alloc_ns, free_ns FROM tensor_allocation JOIN allocation ON allocation.id = "
+      "allocation_id "
+      "WHERE tensor_id = ? AND alloc_ns < ? AND coalesce(free_ns, ?) > ? GROUP BY allocation.id",
+      [&](trace::Statement& row) {
+        const std::int64_t end = row.is_null(2) ? std::max(session_end_ns, row.integer(1)) : row.integer(2);
+        add_life(lane, row.integer(0), {row.integer(1), end}, moves_of(session, row.integer(0)), items);
+      },
+      lane.key, range.to_ns, std::numeric_limits<std::int64_t>::max(), range.from_ns);
+  select(
+      session,
+      "SELECT DISTINCT kernel.id, kernel.start_ns, kernel.end_ns, kernel.name_id FROM tensor_allocation JOIN "
+      "access ON "
+      "access.allocation_id = tensor_allocation.allocation_id JOIN kernel ON kernel.process_id = "
+      "access.process_id AND "
+      "kernel.operation = access.operation WHERE tensor_id = ? AND kernel.start_ns < ? AND kernel.end_ns > ?",
+      [&](trace::Statement& row) {
+        Item item = piece(lane, row.integer(0), TensorTone::kUsed, row.integer(1), row.integer(2));
+        item.table = EventTable::kKernel;
+        item.name_id = row.integer(3);
+        item.row = 1;
+        items.push_back(item);
+      },
+      lane.key, range.to_ns, range.from_ns);
+  std::stable_sort(items.begin(), items.end(),
+                   [](const Item& a, const Item& b) { return a.start_ns < b.start_ns; });
+  for (const Item& item : items) add(item);
+}
+
+}  // namespace tferry::gui

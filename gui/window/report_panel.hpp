@@ -1,0 +1,49 @@
+#pragma once
+
+#include "gui/window/session_worker.hpp"
+
+#include <QLineEdit>
+#include <QMap>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <QWidget>
+
+#include <vector>
+
+namespace tferry::gui {
+
+/// One report: its tables below each other, filtered by one line, sorted by a click on a head, copied as CSV
+/// by Ctrl+C (the selected rows, else all).
+class ReportPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit ReportPanel(QString name, QWidget* parent = nullptr);
+
+  const QString& name() const { return name_; }
+  void show_tables(const TablesPtr& tables);
+  void show_message(const QString& text);
+  /// Selects the first row that has this text in a cell; false if there is none.
+  bool select_row(const QString& text);
+  QString selected_csv() const;
+  const std::vector<QTableView*>& views() const { return views_; }
+  QLineEdit* filter() const { return filter_; }
+
+ Q_SIGNALS:
+  /// A row was chosen: the texts of its cells by the names of their columns.
+  void row_chosen(const QString& report, const QMap<QString, QString>& cells);
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  void clear();
+  QTableView* add_table(const TablesPtr& tables, std::size_t index);
+
+  QString name_;
+  QLineEdit* filter_;
+  QVBoxLayout* content_;
+  std::vector<QTableView*> views_;
+};
+
+}  // namespace tferry::gui

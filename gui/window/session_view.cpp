@@ -1,0 +1,177 @@
+#include "gui/window/session_view.hpp"
+
+#include <QVBoxLayout>
+
+#include <functional>
+
+namespace tferry::gui {
+
+SessionView::SessionView(QWidget* parent)
+    : QWidget(parent),
+      warnings_(new QLabel),
+      stack_(new QStackedWidget),
+      timeline_(new TimelineView),
+      message_(new QLabel) {
+  warnings_->setWordWrap(true);
+  warnings_->setMargin(5);
+  warnings_->setAutoFillBackground(true);
+  warnings_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  warnings_->setAccessibleName(QStringLiteral("Warnings"));
+  warnings_->hide();
+  message_->setAlignment(Qt::AlignCenter);
+  message_->setWordWrap(true);
+  message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  message_->setAccessibleName(QStringLiteral("Message"));
+  stack_->addWidget(timeline_);
+  stack_->addWidget(message_);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(warnings_);
+  layout->addWidget(stack_, 1);
+  connect_workers();
+  connect_timeline();
+}
+
+void SessionView::connect_workers() {
+  SessionWorker* pictures = pictures_.worker();
+  connect(
+      pictures, &SessionWorker::opened, this,
+      [this](const OverviewPtr& overview, const std::shared_ptr<const NameBook>& names) {
+        overview_ = overview;
+        names_ = names;
+        warnings_->setText(
+            QStringLiteral("⚠  ") +
+            QStringList(overview->warnings.begin(), overview->warnings.end()).join(QStringLiteral("\n⚠  ")));
+        warnings_->setVisible(!overview->warnings.empty());
+        stack_->setCurrentIndex(0);
+        timeline_->set_session(overview, names);
+        Q_EMIT opened();
+      });
+  connect(pictures, &SessionWorker::picture_ready, this, [this](PicturePtr picture, quint64 number) {
+    if (number < shown_number_) return;
+    shown_number_ = number;
+    timeline_->set_picture(std::move(picture));
+    if (is_settled()) Q_EMIT settled();
+  });
+  for (SessionWorker* worker : {pictures, answers_.worker()})
+    connect(worker, &SessionWorker::failed, this, &SessionView::show_failure);
+  SessionWorker* answers = answers_.worker();
+  connect(answers, &SessionWorker::facts_ready, this, [this](const EventFacts& facts, quint64) {
+    timeline_->show_facts(facts);
+    if (facts.event == selection_.event) {
+      facts_ = facts;
+      Q_EMIT facts_changed();
+    }
+    answered();
+  });
+  connect(answers, &SessionWorker::found, this, [this](const FoundEvent& event) {
+    timeline_->select(event);
+    answered();
+  });
+  connect(answers, &SessionWorker::searched, this, [this](const SearchResult& result) {
+    matches_ = result;
+    timeline_->set_matching({result.names.begin(), result.names.end()});
+    Q_EMIT searched();
+    answered();
+  });
+  connect(answers, &SessionWorker::report_ready, this, [this](const QString& name, const TablesPtr& tables) {
+    Q_EMIT report_ready(name, tables);
+    answered();
+  });
+  connect(answers, &SessionWorker::report_failed, this, [this](const QString& name, const QString& why) {
+    Q_EMIT report_failed(name, why);
+    answered();
+  });
+}
+
+void SessionView::connect_timeline() {
+  connect(timeline_, &TimelineView::picture_wanted, this,
+          [this](TimeRange range, double resolution, const std::set<int>& folded) {
+            const quint64 number = ++picture_number_;
+            pictures_.worker()->want_only(number);
+            pictures_.post(
+                [=](SessionWorker& worker) { worker.read_picture(range, resolution, folded, number); });
+          });
+  connect(timeline_, &TimelineView::facts_wanted, this,
+          [this](EventRef event) { ask([event](SessionWorker& worker) { worker.read_facts(event, 0); }); });
+  connect(timeline_, &TimelineView::summary_clicked, this,
+          [this](int lane, qint64 time, qint64 within, int row) {
+            ask([=](SessionWorker& worker) { worker.find_at(lane, time, within, row); });
+          });
+  connect(timeline_, &TimelineView::step_wanted, this, [this](int lane, qint64 name, qint64 time, int step) {
+    std::vector<std::int64_t> names;
+    if (name != 0) names.push_back(name);
+    if (lane < 0 && names.empty()) names = matches_.names;
+    ask([=](SessionWorker& worker) { worker.find_next(names, lane, time, step); });
+  });
+  connect(timeline_, &TimelineView::selected, this, [this](const FoundEvent& event) {
+    selection_ = event;
+    Q_EMIT selection_changed();
+  });
+}
+
+void SessionView::ask(std::function<void(SessionWorker&)> order) {
+  ++pending_answers_;
+  answers_.post(std::move(order));
+}
+
+void SessionView::answered() {
+  if (pending_answers_ > 0) --pending_answers_;
+  if (is_settled()) Q_EMIT settled();
+}
+
+void SessionView::show_failure(const QString& what, const QString& remedy) {
+  pending_answers_ = 0;
+  failure_ = what;
+  message_->setText(
+      QStringLiteral("<h3>%1</h3><p>What to do: %2</p>").arg(what.toHtmlEscaped(), remedy.toHtmlEscaped()));
+  warnings_->hide();
+  stack_->setCurrentIndex(1);
+  Q_EMIT failed(what);
+}
+
+void SessionView::open(const QString& path) {
+  overview_.reset();
+  selection_ = {};
+  facts_ = {};
+  matches_ = {};
+  pending_answers_ = 0;
+  pictures_.post([path](SessionWorker& worker) { worker.open(path); });
+  answers_.post([path](SessionWorker& worker) { worker.open(path); });
+}
+
+void SessionView::search(const QString& pattern) {
+  if (!overview_) return;
+  if (pattern.isEmpty()) {
+    matches_ = {};
+    timeline_->set_matching({});
+    Q_EMIT searched();
+    return;
+  }
+  ask([pattern](SessionWorker& worker) { worker.search(pattern); });
+}
+
+void SessionView::step_match(int step) {
+  if (!overview_ || matches_.names.empty()) return;
+  const TimeRange visible = timeline_->visible();
+  const bool inside = selection_.event.id != 0;
+  const std::int64_t time = inside ? selection_.range.from_ns : visible.from_ns;
+  ask([names = matches_.names, time, step](SessionWorker& worker) {
+    worker.find_next(names, -1, time, step);
+  });
+}
+
+void SessionView::make_report(const QString& name, TimeRange range) {
+  ask([name, range](SessionWorker& worker) { worker.make_report(name, range); });
+}
+
+void SessionView::set_theme(const Theme& theme) {
+  timeline_->set_theme(theme);
+  QPalette palette = warnings_->palette();
+  palette.setColor(QPalette::Window, theme.warning);
+  palette.setColor(QPalette::WindowText, theme.warning_text);
+  warnings_->setPalette(palette);
+}
+
+}  // namespace tferry::gui

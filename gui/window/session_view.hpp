@@ -1,0 +1,73 @@
+#pragma once
+
+#include "gui/window/session_link.hpp"
+#include "gui/window/timeline_view.hpp"
+
+#include <QLabel>
+#include <QStackedWidget>
+#include <QWidget>
+
+#include <functional>
+
+namespace tferry::gui {
+
+/// One session in a window: its warnings, its timeline, and the two workers that read it. What goes wrong
+/// with the file is shown in the timeline's place.
+class SessionView : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit SessionView(QWidget* parent = nullptr);
+
+  void open(const QString& path);
+  void search(const QString& pattern);
+  /// To the next (1) or previous (-1) match of the search.
+  void step_match(int step);
+  void make_report(const QString& name, TimeRange range);
+  void set_theme(const Theme& theme);
+
+  TimelineView* timeline() const { return timeline_; }
+  const OverviewPtr& overview() const { return overview_; }
+  const SearchResult& matches() const { return matches_; }
+  const EventFacts& facts() const { return facts_; }
+  const FoundEvent& selection() const { return selection_; }
+  bool has_failed() const { return stack_->currentIndex() == 1; }
+  QString message() const { return message_->text(); }
+  const QString& failure() const { return failure_; }  ///< the same without a remedy and without markup
+  /// The newest picture shows what is visible, and nothing is on its way.
+  bool is_settled() const { return overview_ && shown_number_ == picture_number_ && pending_answers_ == 0; }
+
+ Q_SIGNALS:
+  void opened();
+  void failed(const QString& what);
+  void searched();
+  void settled();
+  void selection_changed();
+  void facts_changed();
+  void report_ready(const QString& name, tferry::gui::TablesPtr tables);
+  void report_failed(const QString& name, const QString& why);
+
+ private:
+  void connect_workers();
+  void connect_timeline();
+  void show_failure(const QString& what, const QString& remedy);
+  void ask(std::function<void(SessionWorker&)> order);
+  void answered();
+
+  QLabel* warnings_;
+  QStackedWidget* stack_;
+  TimelineView* timeline_;
+  QLabel* message_;
+  QString failure_;
+  OverviewPtr overview_;
+  std::shared_ptr<const NameBook> names_;
+  SearchResult matches_;
+  EventFacts facts_;
+  FoundEvent selection_;
+  quint64 picture_number_ = 0, shown_number_ = 0;
+  int pending_answers_ = 0;
+  SessionLink pictures_;  ///< last, so that their threads end first
+  SessionLink answers_;
+};
+
+}  // namespace tferry::gui

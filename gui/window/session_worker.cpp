@@ -1,0 +1,92 @@
+#include "gui/window/session_worker.hpp"
+
+#include "cli/failure.hpp"
+#include "cli/report/reports.hpp"
+#include "cli/session/choose_session.hpp"
+
+#include <exception>
+
+namespace tferry::gui {
+
+template <typename Work>
+void SessionWorker::guarded(Work&& work) {
+  try {
+    work();
+  } catch (const trace::SessionError& error) {
+    const cli::Failure failure = cli::session_failure(error);
+    Q_EMIT failed(QString::fromUtf8(failure.what()), QString::fromStdString(failure.remedy()));
+  } catch (const std::exception& error) {
+    Q_EMIT failed(QString::fromUtf8(error.what()),
+                  QStringLiteral("this is a defect of Tensorferry; please report it"));
+  }
+}
+
+void SessionWorker::open(const QString& path) {
+  guarded([&] {
+    session_.reset();
+    session_ = OpenSession::open(path.toStdString());
+    Q_EMIT opened(session_->overview, session_->names);
+  });
+}
+
+void SessionWorker::read_picture(TimeRange range, double ns_per_pixel, const std::set<int>& folded,
+                                 quint64 number) {
+  if (!session_) return;
+  const auto cancelled = [this, number] { return number < wanted_.load(std::memory_order_relaxed); };
+  if (cancelled()) return;
+  guarded([&] {
+    if (PicturePtr picture = session_->reader->read(range, ns_per_pixel, cancelled, folded))
+      Q_EMIT picture_ready(std::move(picture), number);
+  });
+}
+
+void SessionWorker::read_facts(EventRef event, quint64 number) {
+  if (!session_) return;
+  guarded([&] {
+    Q_EMIT facts_ready(event_facts(session_->session, *session_->names, *session_->overview, event), number);
+  });
+}
+
+void SessionWorker::find_at(int lane, qint64 time, qint64 within_ns, int row) {
+  if (!session_) return;
+  guarded([&] {
+    const EventRef event = session_->reader->event_at(lane, time, within_ns, row);
+    if (event.id != 0) Q_EMIT found(found_event(session_->session, *session_->overview, event));
+  });
+}
+
+void SessionWorker::search(const QString& pattern) {
+  if (!session_) return;
+  guarded([&] { Q_EMIT searched(search_names(*session_->names, pattern)); });
+}
+
+void SessionWorker::find_next(std::vector<std::int64_t> names, int lane, qint64 time, int step) {
+  if (!session_) return;
+  guarded([&] {
+    const FoundEvent event =
+        names.empty() ? next_in_lane(session_->session, *session_->overview, lane, time, step)
+                      : next_named(session_->session, *session_->overview, names, lane, time, step);
+    Q_EMIT found(event);
+  });
+}
+
+void SessionWorker::make_report(const QString& name, TimeRange range) {
+  if (!session_) return;
+  try {
+    cli::ScopeOptions options;
+    options.top = 2000;
+    const std::int64_t origin = session_->overview->origin_ns;
+    if (range.length() > 0) {
+      options.from = std::to_string(std::max<std::int64_t>(0, range.from_ns - origin)) + "ns";
+      options.to = std::to_string(std::max<std::int64_t>(1, range.to_ns - origin)) + "ns";
+    }
+    const cli::Scope scope(session_->session, options);
+    auto tables =
+        std::make_shared<const std::vector<cli::Table>>(cli::find_report(name.toStdString()).make(scope));
+    Q_EMIT report_ready(name, std::move(tables));
+  } catch (const std::exception& error) {
+    Q_EMIT report_failed(name, QString::fromUtf8(error.what()));
+  }
+}
+
+}  // namespace tferry::gui

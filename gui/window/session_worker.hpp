@@ -1,0 +1,63 @@
+#pragma once
+
+#include "cli/report/table.hpp"
+#include "gui/session/event_facts.hpp"
+#include "gui/session/open_session.hpp"
+#include "gui/session/search.hpp"
+
+#include <QObject>
+#include <QString>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace tferry::gui {
+
+using TablesPtr = std::shared_ptr<const std::vector<cli::Table>>;
+
+/// Reads a session beside the window: lives in a thread of its own, takes orders by queued calls, hands over
+/// immutable results by signal. A window has two of them, each with its own connection to the file: one reads
+/// pictures and is never held up by the other, which answers questions.
+///
+/// Everything that can go wrong with the file becomes `failed`.
+class SessionWorker : public QObject {
+  Q_OBJECT
+
+ public:
+  /// Called from the window's thread: pictures of smaller numbers are not wanted any more.
+  void want_only(quint64 number) { wanted_.store(number, std::memory_order_relaxed); }
+
+ public Q_SLOTS:
+  void open(const QString& path);
+  /// `number` comes back with the picture; nothing comes back for one that was cancelled.
+  void read_picture(tferry::gui::TimeRange range, double ns_per_pixel, const std::set<int>& folded,
+                    quint64 number);
+  void read_facts(tferry::gui::EventRef event, quint64 number);
+  /// Which event of a lane is at a time: for clicks on summaries.
+  void find_at(int lane, qint64 time, qint64 within_ns, int row);
+  void search(const QString& pattern);
+  /// The next (step 1) or previous (-1) event after a time: of these names, or with none of that lane.
+  void find_next(std::vector<std::int64_t> names, int lane, qint64 time, int step);
+  void make_report(const QString& name, tferry::gui::TimeRange range);
+
+ Q_SIGNALS:
+  void opened(tferry::gui::OverviewPtr overview, std::shared_ptr<const tferry::gui::NameBook> names);
+  void failed(const QString& what, const QString& remedy);
+  void picture_ready(tferry::gui::PicturePtr picture, quint64 number);
+  void facts_ready(tferry::gui::EventFacts facts, quint64 number);
+  void found(tferry::gui::FoundEvent event);
+  void searched(tferry::gui::SearchResult result);
+  void report_ready(const QString& name, tferry::gui::TablesPtr tables);
+  void report_failed(const QString& name, const QString& why);
+
+ private:
+  template <typename Work>
+  void guarded(Work&& work);
+
+  std::unique_ptr<OpenSession> session_;
+  std::atomic<quint64> wanted_ = 0;
+};
+
+}  // namespace tferry::gui

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "gui/paint/scene.hpp"
+#include "gui/session/event_facts.hpp"
+#include "gui/session/search.hpp"
+
+#include <QAbstractScrollArea>
+
+#include <set>
+
+namespace tferry::gui {
+
+/// The timeline as a widget: paints the scene, turns mouse and keys into movements of the time axis, and asks
+/// by signal for pictures of what it shows. Never waits: until a new picture comes, the last one is painted
+/// at its new place.
+///
+/// Keys: W S zoom, A D and arrows move, F frames the selection, Home shows all, [ ] go to the previous and
+/// next of the same kind, Up and Down choose a lane, Enter its next event from the middle on, P goes to the
+/// memory peak, Esc drops selection and measurement.
+class TimelineView : public QAbstractScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit TimelineView(QWidget* parent = nullptr);
+
+  void set_session(OverviewPtr overview, std::shared_ptr<const NameBook> names);
+  void set_theme(const Theme& theme);
+  void set_picture(PicturePtr picture);
+  void set_matching(std::unordered_set<std::int64_t> names);
+  void show_range(TimeRange range);
+  /// Selects an event and brings it into view; zooms where it would be too small or too large to see.
+  void select(const FoundEvent& found);
+  /// The tooltip that the pointer still waits for.
+  void show_facts(const EventFacts& facts);
+  void show_memory_peak();
+  /// One movement: zoom by a factor around a place (0 left edge, 1 right), then move by a share of the width.
+  void move_view(double factor, double around, double share);
+
+  const Scene& scene() const { return scene_; }
+  TimeRange visible() const { return scene_.time.visible(); }
+
+ Q_SIGNALS:
+  /// `folded` groups need not be read.
+  void picture_wanted(tferry::gui::TimeRange range, double ns_per_pixel, std::set<int> folded);
+  void view_changed(tferry::gui::TimeRange visible);
+  void selected(tferry::gui::FoundEvent event);
+  void summary_clicked(int lane, qint64 time, qint64 within_ns, int row);
+  void facts_wanted(tferry::gui::EventRef event);
+  void step_wanted(int lane, qint64 name_id, qint64 time, int step);
+  void measured(tferry::gui::TimeRange range);
+
+ protected:
+  bool event(QEvent* event) override;
+  bool viewportEvent(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void scrollContentsBy(int dx, int dy) override;
+
+ private:
+  void set_time(const TimeMap& map);
+  void want_picture();
+  void update_layout();
+  void click(const QPoint& point);
+  void pick(const Hit& hit);
+  void choose_lane(int step);
+  double pointer_x() const;
+  QString brief_tooltip(const Hit& hit) const;
+
+  Scene scene_;
+  std::set<int> folded_;
+  TimeRange wanted_;  ///< of the last picture asked for
+  double wanted_resolution_ = 0;
+  QPoint press_;
+  bool dragging_ = false;  ///< measuring
+  bool panning_ = false;   ///< with the middle button or Shift
+  QPoint tooltip_at_;
+  EventRef tooltip_for_;
+  std::int64_t selected_name_ = 0;
+};
+
+}  // namespace tferry::gui

@@ -1,0 +1,215 @@
+// One small job for each kind of thing that a recording knows, with known counts and bytes, by the CUDA
+// runtime.
+//
+//   tferry-sample-kinds copies|graphs|managed|pools|streams|peers
+//
+// Prints what a recording has to show: "known WHAT COUNT" or "known WHAT COUNT of BYTES bytes", where WHAT is
+// a table of the session and a kind in it. Ends with "answer ok", or with the first thing that is wrong. Exit
+// code 77: not possible here (no GPU, one GPU for peers, no managed memory).
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int kNotHere = 77;
+constexpr std::size_t kBytes = std::size_t{8} << 20;
+
+struct NotHere : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+void check(cudaError_t result, const char* what) {
+  if (result == cudaSuccess) return;
+  if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver)
+    throw NotHere(cudaGetErrorString(result));
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(result));
+}
+#define CHECK(call) check((call), #call)
+
+void known(const char* what, long count, std::size_t bytes = 0) {
+  std::printf(bytes > 0 ? "known %s %ld of %zu bytes\n" : "known %s %ld\n", what, count, bytes);
+}
+
+void expect(bool right, const char* what) {
+  if (!right) throw std::runtime_error(std::string("wrong: ") + what);
+}
+
+__global__ void add(unsigned* words, std::size_t count, unsigned value) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count;
+       i += step) {
+    words[i] += value;
+  }
+}
+
+constexpr std::size_t kWords = kBytes / sizeof(unsigned);
+
+void launch(unsigned* words, unsigned value, cudaStream_t stream) {
+  add<<<128, 256, 0, stream>>>(words, kWords, value);
+  CHECK(cudaGetLastError());
+}
+
+/// Copies of every direction and host memory kind, and memsets.
+void copies() {
+  unsigned *device = nullptr, *other = nullptr, *pinned = nullptr;
+  CHECK(cudaMalloc(&device, kBytes));
+  CHECK(cudaMalloc(&other, kBytes));
+  CHECK(cudaMallocHost(&pinned, kBytes));
+  std::vector<unsigned> pageable(kWords, 3);
+  std::memset(pinned, 0, kBytes);
+  constexpr int kTimes = 5;
+  for (int i = 0; i < kTimes; ++i) {
+    CHECK(cudaMemcpyAsync(device, pinned, kBytes, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(device, pageable.data(), kBytes, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyAsync(other, device, kBytes, cudaMemcpyDeviceToDevice));
+    CHECK(cudaMemcpyAsync(pinned, other, kBytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemset(other, i, kBytes / 2));
+  }
+  CHECK(cudaDeviceSynchronize());
+  expect(pinned[7] == 3, "copied words");
+  known("memcpy host_to_device", 2 * kTimes, 2 * kTimes * kBytes);
+  known("memcpy device_to_device", kTimes, kTimes * kBytes);
+  known("memcpy device_to_host", kTimes, kTimes * kBytes);
+  known("memset", kTimes, kTimes * kBytes / 2);
+}
+
+/// A captured graph of three kernels and a copy, launched again and again.
+void graphs() {
+  unsigned *device = nullptr, *other = nullptr;
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  CHECK(cudaMalloc(&device, kBytes));
+  CHECK(cudaMalloc(&other, kBytes));
+  CHECK(cudaMemset(device, 0, kBytes));
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (unsigned i = 1; i <= 3; ++i) launch(device, i, stream);
+  CHECK(cudaMemcpyAsync(other, device, kBytes, cudaMemcpyDeviceToDevice, stream));
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  constexpr int kLaunches = 7;
+  for (int i = 0; i < kLaunches; ++i) CHECK(cudaGraphLaunch(executable, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  unsigned word = 0;
+  CHECK(cudaMemcpy(&word, other, sizeof word, cudaMemcpyDeviceToHost));
+  expect(word == 6 * kLaunches, "sum of the graph's kernels");
+  known("kernel of_graphs", 3 * kLaunches);
+  known("graph_launch", kLaunches);
+}
+
+/// Managed memory that the GPU faults in, and the host faults back.
+void managed() {
+  int concurrent = 0;
+  CHECK(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0));
+  if (concurrent == 0) throw NotHere("managed memory does not migrate by page here");
+  unsigned* words = nullptr;
+  CHECK(cudaMallocManaged(&words, kBytes));
+  std::memset(words, 0, kBytes);
+  launch(words, 5, nullptr);
+  CHECK(cudaDeviceSynchronize());
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < kWords; ++i) sum += words[i];
+  expect(sum == 5 * kWords, "sum on the host");
+  known("um_event migration_to_device", 1, kBytes);
+  known("um_event migration_to_host", 1, kBytes);
+}
+
+/// Stream-ordered allocations, from the device's pool and from one of our own.
+void pools() {
+  int supported = 0;
+  CHECK(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0));
+  if (supported == 0) throw NotHere("there are no memory pools here");
+  cudaMemPool_t pool;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  CHECK(cudaMemPoolCreate(&pool, &properties));
+  constexpr int kTimes = 6;
+  for (int i = 0; i < kTimes; ++i) {
+    unsigned *first = nullptr, *second = nullptr;
+    CHECK(cudaMallocAsync(&first, kBytes, nullptr));
+    CHECK(cudaMallocFromPoolAsync(reinterpret_cast<void**>(&second), kBytes, pool, nullptr));
+    launch(first, 1, nullptr);
+    launch(second, 1, nullptr);
+    CHECK(cudaFreeAsync(first, nullptr));
+    CHECK(cudaFreeAsync(second, nullptr));
+  }
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemPoolDestroy(pool));
+  known("allocation alloc_async", kTimes, kTimes * kBytes);
+  known("allocation pool", kTimes, kTimes * kBytes);
+}
+
+/// Streams of both priorities, each with kernels of its own.
+void streams() {
+  int least = 0, greatest = 0;
+  CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  unsigned* device = nullptr;
+  CHECK(cudaMalloc(&device, kBytes));
+  CHECK(cudaMemset(device, 0, kBytes));
+  CHECK(cudaDeviceSynchronize());
+  constexpr int kKernels = 4;
+  for (const int priority : {least, greatest}) {
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+    for (int i = 0; i < kKernels; ++i) launch(device, 1, stream);
+    CHECK(cudaStreamSynchronize(stream));
+  }
+  unsigned word = 0;
+  CHECK(cudaMemcpy(&word, device, sizeof word, cudaMemcpyDeviceToHost));
+  expect(word == 2 * kKernels, "sum of both streams");
+  known("stream priorities", least == greatest ? 1 : 2);
+  known("kernel", 2 * kKernels);
+}
+
+/// Copies between two GPUs.
+void peers() {
+  int count = 0;
+  CHECK(cudaGetDeviceCount(&count));
+  if (count < 2) throw NotHere("there is one GPU");
+  unsigned* memory[2] = {};
+  for (const int device : {0, 1}) {
+    CHECK(cudaSetDevice(device));
+    CHECK(cudaMalloc(&memory[device], kBytes));
+    CHECK(cudaMemset(memory[device], device, kBytes));
+    int can = 0;
+    CHECK(cudaDeviceCanAccessPeer(&can, device, 1 - device));
+    if (can == 0) throw NotHere("the GPUs do not reach each other");
+    CHECK(cudaDeviceEnablePeerAccess(1 - device, 0));
+  }
+  constexpr int kTimes = 4;
+  for (int i = 0; i < kTimes; ++i) CHECK(cudaMemcpyPeerAsync(memory[1], 1, memory[0], 0, kBytes, nullptr));
+  CHECK(cudaDeviceSynchronize());
+  known("memcpy peer", kTimes, kTimes * kBytes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, void (*)()> kinds = {{"copies", copies},   {"graphs", graphs},
+                                                   {"managed", managed}, {"pools", pools},
+                                                   {"streams", streams}, {"peers", peers}};
+  const auto kind = kinds.find(argc == 2 ? argv[1] : "");
+  if (kind == kinds.end()) {
+    std::fprintf(stderr, "usage: tferry-sample-kinds copies|graphs|managed|pools|streams|peers\n");
+    return 2;
+  }
+  try {
+    kind->second();
+    std::printf("answer ok\n");
+    return 0;
+  } catch (const NotHere& reason) {
+    std::printf("skipped: %s\n", reason.what());
+    return kNotHere;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tferry-sample-kinds: %s\n", error.what());
+    return 1;
+  }
+}
