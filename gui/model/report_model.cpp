@@ -2,6 +2,11 @@
 
 #include "cli/report/render.hpp"
 
+#include <QBrush>
+#include <QColor>
+
+#include <algorithm>
+
 namespace tferry::gui {
 
 void ReportModel::set_table(std::shared_ptr<const std::vector<cli::Table>> tables, std::size_t index) {
@@ -39,6 +44,8 @@ QVariant ReportModel::data(const QModelIndex& index, int role) const {
       return QVariant::fromValue<Qt::Alignment>(
           (std::holds_alternative<std::string>(cell.value) ? Qt::AlignLeft : Qt::AlignRight) |
           Qt::AlignVCenter);
+    case Qt::BackgroundRole:
+      return heat(row, column);
     case kPlain:
       if (const auto* integer = std::get_if<std::int64_t>(&cell.value))
         return QVariant::fromValue<qlonglong>(*integer);
@@ -48,6 +55,22 @@ QVariant ReportModel::data(const QModelIndex& index, int role) const {
     default:
       return {};
   }
+}
+
+QVariant ReportModel::heat(const cli::Row& row, std::size_t column) const {
+  if (table()->name != "matrix") return {};
+  const auto* value = std::get_if<double>(&row.cells[column].value);
+  if (!value || column + 1 == table()->columns.size()) return {};  // the sums
+  double most = 0;
+  for (const cli::Row& other : table()->rows) {
+    for (std::size_t i = 0; i + 1 < other.cells.size(); ++i) {
+      if (const auto* lost = std::get_if<double>(&other.cells[i].value)) most = std::max(most, *lost);
+    }
+  }
+  if (most <= 0 || *value <= 0) return {};
+  QColor colour(0xD5, 0x5E, 0x00);  // as the timeline's bands
+  colour.setAlphaF(static_cast<float>(0.1 + 0.6 * *value / most));
+  return QBrush(colour);
 }
 
 QVariant ReportModel::headerData(int section, Qt::Orientation orientation, int role) const {

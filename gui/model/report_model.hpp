@@ -32,6 +32,9 @@ class ReportModel : public QAbstractTableModel {
   QString csv(const std::vector<int>& rows) const;
 
  private:
+  /// Cells of the matrix are the stronger coloured, the more was lost.
+  QVariant heat(const cli::Row& row, std::size_t column) const;
+
   std::shared_ptr<const std::vector<cli::Table>> tables_;
   std::size_t index_ = 0;
 };

@@ -103,7 +103,8 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
                   std::max(1, static_cast<int>(std::lround(right)) - static_cast<int>(std::lround(left)) - 1),
                   row.height());
   QColor fill = colour;
-  if (item.id == 0) fill.setAlphaF(static_cast<float>(fill.alphaF() * std::max(kFaintest, item.busy)));
+  if (item.id == 0 || lane.kind == LaneKind::kContention)
+    fill.setAlphaF(static_cast<float>(fill.alphaF() * std::max(kFaintest, item.busy)));
   painter_.fillRect(box, fill);
   const bool parked =
       lane.kind == LaneKind::kTensor && item.tone == static_cast<std::uint8_t>(TensorTone::kParked);
@@ -121,7 +122,7 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
   if (inside.width() < kLabelled || row.height() < 12) return;
   const QString text =
       item.id == 0 && item.count > 1 ? QStringLiteral("%1 events").arg(item.count) : label(lane, item);
-  painter_.setPen(colour.alpha() < 128 ? scene_.theme.muted : Theme::text_on(colour));
+  painter_.setPen(fill.alpha() < 128 ? scene_.theme.text : Theme::text_on(colour));
   painter_.drawText(inside, Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
                     painter_.fontMetrics().elidedText(text, Qt::ElideRight, inside.width()));
 }

@@ -4,12 +4,14 @@
 #include "gui/paint/timeline_layout.hpp"
 #include "gui/session/overview.hpp"
 #include "gui/session/picture.hpp"
+#include "gui/session/relations.hpp"
 #include "gui/time/time_map.hpp"
 
 #include <QSize>
 
 #include <optional>
 #include <unordered_set>
+#include <vector>
 
 namespace tferry::gui {
 
@@ -26,6 +28,7 @@ struct Scene {
   int selected_lane = -1;
   std::optional<TimeRange> measured;          ///< what was dragged over
   std::optional<TimeRange> focus;             ///< of the selected event
+  std::vector<Relation> relations;            ///< of the selected event, drawn as arrows
   std::unordered_set<std::int64_t> matching;  ///< name ids of a search; empty: none
 };
 

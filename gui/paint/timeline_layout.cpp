@@ -17,6 +17,7 @@ int row_height(const Lane& lane) {
     case LaneKind::kCounter:
       return lane.owner != 0 ? 48 : 36;
     case LaneKind::kIterations:
+    case LaneKind::kContention:
       return 22;
     case LaneKind::kMarkers:
       return 18;

@@ -1,5 +1,6 @@
 #include "gui/paint/timeline_painter.hpp"
 
+#include "gui/paint/arrow_painter.hpp"
 #include "gui/paint/lane_painter.hpp"
 #include "gui/time/time_text.hpp"
 
@@ -34,6 +35,7 @@ class Frame {
     painter_.restore();
     axis(ticks);
     overlays();
+    ArrowPainter(painter_, scene_, size_).draw();
   }
 
  private:
@@ -185,7 +187,8 @@ void legend(QPainter& painter, const Scene& scene, const QRect& area) {
                            {theme.memory, "memory in use", LaneKind::kMemory, -1},
                            {theme.memory_dead, "dead", LaneKind::kMemory, -1},
                            {theme.memory_parked, "parked", LaneKind::kMoves, -1},
-                           {theme.wait, "waits for memory", LaneKind::kGates, -1}};
+                           {theme.wait, "waits for memory", LaneKind::kGates, -1},
+                           {theme.wait, "time lost to other transfers", LaneKind::kContention, -1}};
   int x = area.left();
   for (const Entry& entry : entries) {
     const bool shown =

@@ -1,5 +1,6 @@
 #include "gui/session/event_facts.hpp"
 
+#include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
 #include "gui/time/time_text.hpp"
 
@@ -23,6 +24,9 @@ class Facts {
         break;
       case EventTable::kMemset:
         set();
+        break;
+      case EventTable::kContention:
+        contention();
         break;
       default:
         any();
@@ -145,6 +149,35 @@ class Facts {
     add_call(*row);
   }
 
+  /// A window: who lost how much to whom in it.
+  void contention() {
+    const auto window = session_.first<trace::ContentionRow>("WHERE id = ?", result_.event.id);
+    if (!window) return;
+    result_.title = QStringLiteral("Contention");
+    add_times(window->start_ns, window->end_ns);
+    select(
+        session_,
+        std::string(
+            "SELECT (SELECT count(*) FROM device WHERE id < victim_device_id), culprit_device_id, (SELECT "
+            "count(*) FROM device WHERE id < culprit_device_id), resource, sum(lost_ns), min(known_by), "
+            "culprit_process_id IS NOT victim_process_id FROM contention WHERE start_ns = ? AND end_ns = ? "
+            "AND link_id IS ? AND ") +
+            kLostWhileRunning +
+            " GROUP BY victim_process_id, victim_device_id, culprit_process_id, culprit_device_id, resource "
+            "ORDER BY "
+            "5 DESC",
+        [&](trace::Statement& row) {
+          const QString resource = resource_words(row.shown(3));
+          const QString lost = duration_text(static_cast<std::int64_t>(row.real(4)));
+          const QString known = QStringLiteral("; ") + QString::fromStdString(row.shown(5));
+          const QByteArray victim = QStringLiteral("GPU %1 lost").arg(row.integer(0)).toUtf8();
+          if (row.is_null(1)) return add(victim.constData(), lost + QStringLiteral(", ") + resource + known);
+          add(victim.constData(),
+              QStringLiteral("%1 to GPU %2, at %3%4").arg(lost).arg(row.integer(2)).arg(resource, known));
+        },
+        window->start_ns, window->end_ns, window->link_id);
+  }
+
   QString memory(trace::MemoryKind kind) {
     return QString::fromStdString(session_.label("memory_kind", static_cast<std::int64_t>(kind)));
   }
@@ -162,7 +195,6 @@ class Facts {
                                    {EventTable::kSwap, "swap", "Movement by the runtime"},
                                    {EventTable::kUmEvent, "um_event", "Unified memory"},
                                    {EventTable::kIteration, "iteration", "Iteration"},
-                                   {EventTable::kContention, "contention", "Contention"},
                                    {EventTable::kPlanAction, "plan_action", "Planned movement"}};
     for (const Source& source : kSources) {
       if (source.table != result_.event.table) continue;

@@ -1,5 +1,6 @@
 #include "gui/session/lane_counts.hpp"
 
+#include "gui/session/contention_lanes.hpp"
 #include "trace/session_detail.hpp"
 
 #include <algorithm>
@@ -36,8 +37,6 @@ constexpr Source kSources[] = {
     {EventTable::kAllocation, "process_id, device_id, 0, 0", "alloc_ns", "coalesce(free_ns, alloc_ns)",
      "FROM allocation WHERE device_id IS NOT NULL AND memory_kind IN (0, 3)"},
     {EventTable::kIteration, "process_id, 0, 0, 0", "start_ns", "end_ns", "FROM iteration WHERE 1"},
-    {EventTable::kContention, "0, victim_device_id, link_id, 0", "start_ns", "end_ns",
-     "FROM contention WHERE 1"},
 };
 
 std::string sql_of(const Source& source) {
@@ -90,6 +89,12 @@ std::vector<LaneCount> count_lanes(trace::Session& session) {
                         row.integer(4), row.integer(5), row.integer(6), row.integer(7), 0, 0, 0});
     });
   }
+  const std::string lost = std::string("FROM contention WHERE ") + kLostWhileRunning;
+  select(session, sql_of({EventTable::kContention, kContentionLane, "start_ns", "end_ns", lost.c_str()}),
+         [&](trace::Statement& row) {
+           counts.push_back({EventTable::kContention, 0, 0, row.integer(2), row.integer(3), row.integer(4),
+                             row.integer(5), row.integer(6), row.integer(7), 0, 0, 0});
+         });
   return counts;
 }
 

@@ -1,5 +1,6 @@
 #include "gui/session/lane_titles.hpp"
 
+#include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
 #include "gui/time/time_text.hpp"
 
@@ -114,9 +115,7 @@ void title(trace::Session& session, const NameBook& names, Lane& lane) {
       lane.title = QStringLiteral("Page migrations, faults");
       break;
     case LaneKind::kContention:
-      lane.title = QStringLiteral("Contention");
-      lane.hint =
-          QStringLiteral("Time that transfers lost to others on the same link; the darker, the more.");
+      title_contention(session, lane);
       break;
     case LaneKind::kCounter: {
       const QString name = names.full(lane.key);
@@ -138,6 +137,7 @@ void title(trace::Session& session, const NameBook& names, Lane& lane) {
 
 QString group_title(trace::Session& session, std::int64_t process_id, std::int64_t device_id) {
   QString text;
+  if (process_id == 0 && device_id == 0) return QStringLiteral("Across GPUs");
   if (const auto device = session.first<trace::DeviceRow>("WHERE id = ?", device_id)) {
     text = QStringLiteral("GPU %1").arg(gpu_number(session, device_id));
     if (device->name) text += QStringLiteral("   ") + QString::fromStdString(*device->name);

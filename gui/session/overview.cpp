@@ -119,7 +119,8 @@ class Builder {
  private:
   void add(const LaneCount& count) {
     if (count.count == 0) return;
-    overview_.events += count.table == EventTable::kIteration ? 0 : count.count;
+    const bool derived = count.table == EventTable::kIteration || count.table == EventTable::kContention;
+    overview_.events += derived ? 0 : count.count;
     Lane lane;
     lane.kind = kind_of(count.table);
     lane.process_id = count.process_id;

@@ -1,5 +1,6 @@
 #include "gui/session/search.hpp"
 
+#include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
 
 #include <QRegularExpression>
@@ -21,7 +22,7 @@ struct Place {
   const char* name_id = "0";
 };
 
-constexpr Place kPlaces[] = {
+const Place kPlaces[] = {
     {EventTable::kKernel, LaneKind::kStream, "kernel", "id", "start_ns", "coalesce(end_ns, start_ns)",
      "process_id, device_id, stream_id, 0", "name_id"},
     {EventTable::kMemset, LaneKind::kStream, "memset", "id", "start_ns", "coalesce(end_ns, start_ns)",
@@ -41,14 +42,16 @@ constexpr Place kPlaces[] = {
     {EventTable::kIteration, LaneKind::kIterations, "iteration", "id", "start_ns", "end_ns",
      "process_id, 0, 0, 0"},
     {EventTable::kContention, LaneKind::kContention, "contention", "id", "start_ns", "end_ns",
-     "0, victim_device_id, link_id, 0"},
+     kContentionLane},
 };
+
+bool is_told_by_owner(LaneKind kind) { return kind == LaneKind::kCopies || kind == LaneKind::kContention; }
 
 int lane_of(const Overview& overview, const Place& place, const trace::Statement& row) {
   for (int i = 0; i < static_cast<int>(overview.lanes.size()); ++i) {
     const Lane& lane = overview.lanes[static_cast<std::size_t>(i)];
     if (lane.kind == place.kind && lane.process_id == row.integer(3) && lane.device_id == row.integer(4) &&
-        lane.key == row.integer(5) && (lane.kind != LaneKind::kCopies || lane.owner == row.integer(6)))
+        lane.key == row.integer(5) && (!is_told_by_owner(lane.kind) || lane.owner == row.integer(6)))
       return i;
   }
   return -1;
@@ -71,6 +74,9 @@ std::string lane_condition(const Lane& lane) {
   if (lane.kind == LaneKind::kCopies)
     sql += is("device_id", lane.device_id) + " AND kind = " + std::to_string(lane.key) +
            " AND owner = " + std::to_string(lane.owner);
+  if (lane.kind == LaneKind::kContention)
+    sql += std::string(" AND ") + kLostWhileRunning + " AND (" + kContentionLane + ") = (0, 0, " +
+           std::to_string(lane.key) + ", " + std::to_string(lane.owner) + ")";
   return sql;
 }
 
@@ -89,7 +95,7 @@ FoundEvent first_of(trace::Session& session, const Overview& overview, const Pla
   select(
       session,
       columns(place) + "WHERE " + start + (step > 0 ? " > ?" : " < ?") + where + " ORDER BY " + start +
-          (step > 0 ? "" : " DESC") + " LIMIT 1",
+          (step > 0 ? "" : " DESC") + (place.table == EventTable::kContention ? ", id" : "") + " LIMIT 1",
       [&](trace::Statement& row) {
         found = {{place.table, row.integer(0)},
                  lane_of(overview, place, row),

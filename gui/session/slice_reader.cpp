@@ -1,5 +1,6 @@
 #include "gui/session/slice_reader.hpp"
 
+#include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
 #include "gui/session/slice_builder.hpp"
 #include "gui/session/tensor_lanes.hpp"
@@ -37,7 +38,7 @@ LaneKey key_of(const Lane& lane) {
       return {lane.kind, 0, lane.device_id, lane.key, 0};
     default:
       return {lane.kind, lane.process_id, lane.device_id, lane.key,
-              lane.kind == LaneKind::kCopies ? lane.owner : 0};
+              lane.kind == LaneKind::kCopies || lane.kind == LaneKind::kContention ? lane.owner : 0};
   }
 }
 
@@ -88,10 +89,6 @@ constexpr ItemSource kItems[] = {
      "SELECT process_id, 0, 0, 0, id, start_ns, end_ns, 0, number, regular, 0 FROM iteration WHERE start_ns "
      ">= ? AND "
      "start_ns < ? ORDER BY start_ns"},
-    {LaneKind::kContention, EventTable::kContention,
-     "SELECT 0, victim_device_id, link_id, 0, id, start_ns, end_ns, 0, CAST(lost_ns AS INTEGER), 0, 0 FROM "
-     "contention "
-     "WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns"},
     {LaneKind::kPlan, EventTable::kPlanAction,
      "SELECT plan.process_id, plan.device_id, plan.id, 0, plan_action.id, iteration.start_ns + "
      "CAST(planned_start_ns AS INTEGER) AS s, iteration.start_ns + CAST(planned_end_ns AS INTEGER), 0, "
@@ -133,6 +130,12 @@ class SliceReader::Reading {
   std::vector<std::shared_ptr<const Slice>> slices() {
     for (std::size_t i = 0; i < lanes_.size(); ++i) read_summaries(i);
     for (const ItemSource& source : kItems) read_items(source);
+    const std::string windows =
+        std::string("SELECT ") + kContentionLane +
+        ", min(id), start_ns, end_ns, 0, CAST(sum(lost_ns) AS INTEGER), 0, 0 FROM contention "
+        "WHERE start_ns >= ? AND start_ns < ? AND " +
+        kLostWhileRunning + " GROUP BY start_ns, end_ns, 3, 4 ORDER BY start_ns";
+    read_items({LaneKind::kContention, EventTable::kContention, windows.c_str()});
     read_counters();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (lanes_[i].kind != LaneKind::kTensor || !is_wanted(i) || unseen_[i]) continue;
@@ -255,6 +258,10 @@ class SliceReader::Reading {
           item.open = row.integer(10) != 0;
           item.table = source.table;
           if (item.open) item.end_ns = std::max(item.start_ns, reader_.overview_->range.to_ns);
+          if (source.kind == LaneKind::kContention)
+            item.busy = static_cast<float>(std::min(
+                1.0, static_cast<double>(item.bytes) /
+                         static_cast<double>(std::max<std::int64_t>(1, item.end_ns - item.start_ns))));
           if (source.kind == LaneKind::kMarkers) item.row = depth_of(found->second, item);
           builders_[found->second].add(item);
         },

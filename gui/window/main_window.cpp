@@ -1,9 +1,9 @@
 #include "gui/window/main_window.hpp"
 
 #include "cli/failure.hpp"
-#include "cli/report/reports.hpp"
 #include "cli/report/scope.hpp"
 #include "gui/app/screenshot.hpp"
+#include "gui/report/panel_reports.hpp"
 #include "gui/window/key_help.hpp"
 #include "gui/window/theme_choice.hpp"
 
@@ -64,7 +64,7 @@ void MainWindow::make_panels() {
   tabs_ = new QTabWidget;
   tabs_->setDocumentMode(true);
   tabs_->setAccessibleName(QStringLiteral("Reports"));
-  for (const cli::ReportKind& kind : cli::report_kinds()) {
+  for (const cli::ReportKind& kind : panel_reports()) {
     auto* panel = new ReportPanel(QString::fromUtf8(kind.name));
     connect(panel, &ReportPanel::row_chosen, this, &MainWindow::row_chosen);
     const int tab = tabs_->addTab(panel, QString::fromUtf8(kind.name));
@@ -86,6 +86,11 @@ void MainWindow::make_details() {
   details_->setShowGrid(false);
   details_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   details_->setAccessibleName(QStringLiteral("The selected event"));
+  connect(details_, &QTableWidget::itemActivated, this, [this](const QTableWidgetItem* item) {
+    const QVariant index = item->data(Qt::UserRole);
+    if (!index.isValid() || index.toUInt() >= view_->relations().size()) return;
+    view_->timeline()->select(FoundEvent(view_->relations()[index.toUInt()].event));
+  });
   details_dock_ = new QDockWidget(QStringLiteral("Selected"));
   details_dock_->setObjectName(QStringLiteral("details"));
   details_dock_->setWidget(details_);
@@ -202,8 +207,22 @@ void MainWindow::refresh_panel(int tab) {
   view_->make_report(shown->name(), only_visible_->isChecked() ? view_->timeline()->visible() : TimeRange());
 }
 
-void MainWindow::row_chosen(const QString& report, const QMap<QString, QString>& cells) {
+void MainWindow::row_chosen(const QString& report, const QMap<QString, QString>& cells,
+                            const QString& column) {
   if (report == QLatin1String("memory")) return view_->timeline()->show_memory_peak();
+  if (report == QLatin1String("contention") && cells.contains(QStringLiteral("after start")))
+    return view_->go_to_window(view_->overview()->origin_ns +
+                               cells[QStringLiteral("after start")].toLongLong());
+  if (report == QLatin1String("contention") || report == QLatin1String("matrix")) {
+    const QString gpu = cells.value(QStringLiteral("lost by"), cells.value(QStringLiteral("gpu")));
+    const bool any = column == QLatin1String("lost by") || column == QLatin1String("in all");
+    const QString whom = cells.value(QStringLiteral("lost to"), any ? QString() : column);
+    return view_->go_to_worst_window(
+        gpu.section(QLatin1Char(' '), -1).toLongLong(),
+        report == QLatin1String("matrix") || whom.startsWith(QLatin1String("GPU"))
+            ? whom.section(QLatin1Char(','), 0, 0)
+            : QString());
+  }
   const QString name = cells.value(QStringLiteral("name"), cells.value(QStringLiteral("operation")));
   if (name.isEmpty() || name == QLatin1String("-")) return;
   search_->setText(QLatin1Char('^') + QRegularExpression::escape(name) + QLatin1Char('$'));
@@ -212,18 +231,32 @@ void MainWindow::row_chosen(const QString& report, const QMap<QString, QString>&
 
 void MainWindow::selection_changed() {
   auto* shown = qobject_cast<ReportPanel*>(tabs_->currentWidget());
-  if (shown && !view_->facts().title.isEmpty()) shown->select_row(view_->facts().title);
+  if (!shown || view_->facts().title.isEmpty()) return;
+  if (view_->selection().event.table == EventTable::kContention) {
+    shown->select_row(QStringLiteral("after start"),
+                      QString::number(view_->selection().range.from_ns - view_->overview()->origin_ns));
+  } else {
+    shown->select_row(view_->facts().title);
+  }
 }
 
 void MainWindow::show_facts() {
   const EventFacts& facts = view_->facts();
   details_->clearSpans();
   details_->setRowCount(0);
-  details_->setRowCount(static_cast<int>(facts.facts.size()) + 1);
+  const std::vector<Relation>& relations = view_->relations();
+  details_->setRowCount(static_cast<int>(facts.facts.size() + relations.size()) + 1);
   int row = 0;
   for (const auto& [name, value] : facts.facts) {
     details_->setItem(++row, 0, new QTableWidgetItem(name));
     details_->setItem(row, 1, new QTableWidgetItem(value));
+  }
+  for (std::size_t i = 0; i < relations.size(); ++i) {
+    details_->setItem(++row, 0, new QTableWidgetItem(QStringLiteral("→")));
+    auto* item = new QTableWidgetItem(relations[i].text);
+    item->setData(Qt::UserRole, static_cast<int>(i));
+    item->setToolTip(QStringLiteral("Enter or a double click goes there"));
+    details_->setItem(row, 1, item);
   }
   details_->resizeColumnToContents(0);  // before the title, which is longer and spans both
   auto* title = new QTableWidgetItem(facts.title);

@@ -57,7 +57,7 @@ class MainWindow : public QMainWindow {
   void apply_theme(const QString& name);
   void refresh_panel(int tab);
   void invalidate_panels();
-  void row_chosen(const QString& report, const QMap<QString, QString>& cells);
+  void row_chosen(const QString& report, const QMap<QString, QString>& cells, const QString& column);
   void selection_changed();
   void show_facts();
   void show_search();

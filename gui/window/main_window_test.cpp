@@ -5,6 +5,7 @@
 #include "gui/model/report_filter.hpp"
 #include "gui/model/report_model.hpp"
 #include "gui/testing/analyzed_golden.hpp"
+#include "gui/testing/contended_session.hpp"
 #include "gui/testing/session_maker.hpp"
 #include "gui/window/key_help.hpp"
 
@@ -125,7 +126,8 @@ TEST_F(MainWindowTest, SearchSelectsAndTheReportFollows) {
 
 TEST_F(MainWindowTest, EveryReportHasAPanelThatHoldsToTheRulesOfModels) {
   open(kGolden);
-  for (const char* name : {"summary", "kernels", "transfers", "memory", "tensors", "quality", "plan"}) {
+  for (const char* name : {"summary", "kernels", "transfers", "memory", "tensors", "quality", "plan",
+                           "contention", "matrix", "causes", "links", "idle"}) {
     window_.show_panel(QString::fromUtf8(name));
     ReportPanel* panel = window_.front_panel();
     ASSERT_EQ(panel->name().toStdString(), name);
@@ -137,6 +139,36 @@ TEST_F(MainWindowTest, EveryReportHasAPanelThatHoldsToTheRulesOfModels) {
       panel->filter()->clear();
     }
   }
+}
+
+TEST_F(MainWindowTest, AWindowOfTheRankedListIsJumpedToAndItsRowMarked) {
+  open(contended_session());
+  window_.show_panel(QStringLiteral("contention"));
+  ASSERT_TRUE(soon([&] { return window_.front_panel()->views().size() == 3; }));
+  QTableView* list = window_.front_panel()->views()[2];
+  ASSERT_EQ(list->model()->rowCount(), 6);
+  Q_EMIT list->activated(list->model()->index(4, 0));
+  ASSERT_TRUE(soon([&] { return window_.view()->facts().title == QLatin1String("Contention"); }));
+  const TimeRange window = window_.view()->selection().range;
+  EXPECT_EQ(window.from_ns - window_.view()->overview()->origin_ns,
+            list->model()->index(4, 0).data(ReportModel::kPlain).toLongLong());
+  EXPECT_EQ(timeline()->visible().length(), 3 * window.length());
+  EXPECT_TRUE(list->selectionModel()->isRowSelected(4));
+  ASSERT_TRUE(soon([&] { return window_.view()->relations().size() == 2; })) << "the copies that lost";
+  key(Qt::Key_K);
+  ASSERT_TRUE(soon([&] { return window_.view()->selection().event.table == EventTable::kMemcpy; }));
+  ASSERT_TRUE(soon([&] { return window_.view()->relations().size() == 1; })) << "the copy that slowed it";
+}
+
+TEST_F(MainWindowTest, ACellOfTheMatrixLeadsToItsWorstWindow) {
+  open(contended_session());
+  window_.show_panel(QStringLiteral("matrix"));
+  ASSERT_TRUE(soon([&] { return window_.front_panel()->views().size() == 1; }));
+  QTableView* matrix = window_.front_panel()->views()[0];
+  EXPECT_TRUE(matrix->model()->index(0, 2).data(Qt::BackgroundRole).isValid());
+  EXPECT_FALSE(matrix->model()->index(0, 1).data(Qt::BackgroundRole).isValid()) << "nothing lost to itself";
+  Q_EMIT matrix->activated(matrix->model()->index(0, 2));
+  ASSERT_TRUE(soon([&] { return window_.view()->facts().title == QLatin1String("Contention"); }));
 }
 
 TEST(ReportModelTest, SortsByPlainValuesWithUnknownOnesLast) {

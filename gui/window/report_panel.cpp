@@ -118,7 +118,7 @@ QTableView* ReportPanel::add_table(const TablesPtr& tables, std::size_t index) {
     for (int column = 0; column < filter->columnCount(); ++column)
       cells.insert(filter->headerData(column, Qt::Horizontal).toString(),
                    filter->index(chosen.row(), column).data(ReportModel::kPlain).toString());
-    Q_EMIT row_chosen(name_, cells);
+    Q_EMIT row_chosen(name_, cells, filter->headerData(chosen.column(), Qt::Horizontal).toString());
   });
   views_.push_back(view);
   return view;
@@ -131,6 +131,22 @@ bool ReportPanel::select_row(const QString& text) {
         if (view->model()->index(row, column).data().toString() != text) continue;
         view->selectRow(row);
         view->scrollTo(view->model()->index(row, column));
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool ReportPanel::select_row(const QString& column, const QString& value) {
+  for (QTableView* view : views_) {
+    for (int i = 0; i < view->model()->columnCount(); ++i) {
+      if (view->model()->headerData(i, Qt::Horizontal).toString() != column) continue;
+      for (int row = 0; row < view->model()->rowCount(); ++row) {
+        const QModelIndex cell = view->model()->index(row, i);
+        if (cell.data(ReportModel::kPlain).toString() != value) continue;
+        view->selectRow(row);
+        view->scrollTo(cell);
         return true;
       }
     }

@@ -25,13 +25,16 @@ class ReportPanel : public QWidget {
   void show_message(const QString& text);
   /// Selects the first row that has this text in a cell; false if there is none.
   bool select_row(const QString& text);
+  /// The same for the plain value of a column.
+  bool select_row(const QString& column, const QString& value);
   QString selected_csv() const;
   const std::vector<QTableView*>& views() const { return views_; }
   QLineEdit* filter() const { return filter_; }
 
  Q_SIGNALS:
-  /// A row was chosen: the texts of its cells by the names of their columns.
-  void row_chosen(const QString& report, const QMap<QString, QString>& cells);
+  /// A row was chosen: the plain values of its cells by the heads of their columns, and the head of the
+  /// chosen one.
+  void row_chosen(const QString& report, const QMap<QString, QString>& cells, const QString& column);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;

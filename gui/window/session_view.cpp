@@ -3,6 +3,7 @@
 #include <QVBoxLayout>
 
 #include <functional>
+#include <utility>
 
 namespace tferry::gui {
 
@@ -66,9 +67,16 @@ void SessionView::connect_workers() {
     answered();
   });
   connect(answers, &SessionWorker::found, this, [this](const FoundEvent& event) {
+    if (std::exchange(frame_found_, false) && event.event.id != 0) timeline_->show_around(event.range);
     timeline_->select(event);
     answered();
   });
+  connect(answers, &SessionWorker::relations_ready, this,
+          [this](EventRef of, const std::vector<Relation>& relations) {
+            timeline_->set_relations(of, relations);
+            if (of == selection_.event) Q_EMIT facts_changed();
+            answered();
+          });
   connect(answers, &SessionWorker::searched, this, [this](const SearchResult& result) {
     matches_ = result;
     timeline_->set_matching({result.names.begin(), result.names.end()});
@@ -108,6 +116,12 @@ void SessionView::connect_timeline() {
   connect(timeline_, &TimelineView::selected, this, [this](const FoundEvent& event) {
     selection_ = event;
     Q_EMIT selection_changed();
+    ask([of = event.event](SessionWorker& worker) { worker.read_relations(of); });
+  });
+  connect(timeline_, &TimelineView::relation_wanted, this, [this](bool waiter) {
+    for (const Relation& relation : relations()) {
+      if ((relation.kind == Relation::Kind::kWaiter) == waiter) return timeline_->select(relation.event);
+    }
   });
 }
 
@@ -160,6 +174,16 @@ void SessionView::step_match(int step) {
   ask([names = matches_.names, time, step](SessionWorker& worker) {
     worker.find_next(names, -1, time, step);
   });
+}
+
+void SessionView::go_to_window(std::int64_t start_ns) {
+  frame_found_ = true;
+  ask([start_ns](SessionWorker& worker) { worker.find_window(start_ns); });
+}
+
+void SessionView::go_to_worst_window(std::int64_t victim_gpu, const QString& culprit) {
+  frame_found_ = true;
+  ask([victim_gpu, culprit](SessionWorker& worker) { worker.find_worst_window(victim_gpu, culprit); });
 }
 
 void SessionView::make_report(const QString& name, TimeRange range) {

@@ -23,6 +23,8 @@ class SessionView : public QWidget {
   void search(const QString& pattern);
   /// To the next (1) or previous (-1) match of the search.
   void step_match(int step);
+  void go_to_window(std::int64_t start_ns);
+  void go_to_worst_window(std::int64_t victim_gpu, const QString& culprit);
   void make_report(const QString& name, TimeRange range);
   void set_theme(const Theme& theme);
 
@@ -30,6 +32,8 @@ class SessionView : public QWidget {
   const OverviewPtr& overview() const { return overview_; }
   const SearchResult& matches() const { return matches_; }
   const EventFacts& facts() const { return facts_; }
+  /// Of the selected event; empty until they are known.
+  const std::vector<Relation>& relations() const { return timeline_->scene().relations; }
   const FoundEvent& selection() const { return selection_; }
   bool has_failed() const { return stack_->currentIndex() == 1; }
   QString message() const { return message_->text(); }
@@ -66,7 +70,8 @@ class SessionView : public QWidget {
   FoundEvent selection_;
   quint64 picture_number_ = 0, shown_number_ = 0;
   int pending_answers_ = 0;
-  SessionLink pictures_;  ///< last, so that their threads end first
+  bool frame_found_ = false;  ///< what is found next is to be framed
+  SessionLink pictures_;      ///< last, so that their threads end first
   SessionLink answers_;
 };
 

@@ -1,8 +1,8 @@
 #include "gui/window/session_worker.hpp"
 
 #include "cli/failure.hpp"
-#include "cli/report/reports.hpp"
 #include "cli/session/choose_session.hpp"
+#include "gui/report/panel_reports.hpp"
 
 #include <exception>
 
@@ -55,6 +55,24 @@ void SessionWorker::find_at(int lane, qint64 time, qint64 within_ns, int row) {
   });
 }
 
+void SessionWorker::read_relations(EventRef event) {
+  if (!session_) return;
+  guarded([&] {
+    Q_EMIT relations_ready(event,
+                           find_relations(session_->session, *session_->names, *session_->overview, event));
+  });
+}
+
+void SessionWorker::find_window(qint64 start_ns) {
+  if (!session_) return;
+  guarded([&] { Q_EMIT found(contention_window(session_->session, *session_->overview, start_ns)); });
+}
+
+void SessionWorker::find_worst_window(qint64 victim_gpu, const QString& culprit) {
+  if (!session_) return;
+  guarded([&] { Q_EMIT found(worst_window(session_->session, *session_->overview, victim_gpu, culprit)); });
+}
+
 void SessionWorker::search(const QString& pattern) {
   if (!session_) return;
   guarded([&] { Q_EMIT searched(search_names(*session_->names, pattern)); });
@@ -82,7 +100,7 @@ void SessionWorker::make_report(const QString& name, TimeRange range) {
     }
     const cli::Scope scope(session_->session, options);
     auto tables =
-        std::make_shared<const std::vector<cli::Table>>(cli::find_report(name.toStdString()).make(scope));
+        std::make_shared<const std::vector<cli::Table>>(find_panel_report(name.toStdString()).make(scope));
     Q_EMIT report_ready(name, std::move(tables));
   } catch (const std::exception& error) {
     Q_EMIT report_failed(name, QString::fromUtf8(error.what()));

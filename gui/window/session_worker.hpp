@@ -3,6 +3,7 @@
 #include "cli/report/table.hpp"
 #include "gui/session/event_facts.hpp"
 #include "gui/session/open_session.hpp"
+#include "gui/session/relations.hpp"
 #include "gui/session/search.hpp"
 
 #include <QObject>
@@ -37,6 +38,11 @@ class SessionWorker : public QObject {
   void read_facts(tferry::gui::EventRef event, quint64 number);
   /// Which event of a lane is at a time: for clicks on summaries.
   void find_at(int lane, qint64 time, qint64 within_ns, int row);
+  void read_relations(tferry::gui::EventRef event);
+  /// The window of contention that begins then.
+  void find_window(qint64 start_ns);
+  /// The window in which a GPU (its number) lost most to that side.
+  void find_worst_window(qint64 victim_gpu, const QString& culprit);
   void search(const QString& pattern);
   /// The next (step 1) or previous (-1) event after a time: of these names, or with none of that lane.
   void find_next(std::vector<std::int64_t> names, int lane, qint64 time, int step);
@@ -47,6 +53,7 @@ class SessionWorker : public QObject {
   void failed(const QString& what, const QString& remedy);
   void picture_ready(tferry::gui::PicturePtr picture, quint64 number);
   void facts_ready(tferry::gui::EventFacts facts, quint64 number);
+  void relations_ready(tferry::gui::EventRef of, std::vector<tferry::gui::Relation> relations);
   void found(tferry::gui::FoundEvent event);
   void searched(tferry::gui::SearchResult result);
   void report_ready(const QString& name, tferry::gui::TablesPtr tables);

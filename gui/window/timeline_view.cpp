@@ -48,6 +48,7 @@ void TimelineView::set_session(OverviewPtr overview, std::shared_ptr<const NameB
   scene_.focus.reset();
   scene_.measured.reset();
   scene_.matching.clear();
+  scene_.relations.clear();
   selected_name_ = 0;
   folded_ = folded_at_first(*scene_.overview);
   scene_.time = TimeMap(scene_.overview->range, lanes_width(viewport()->width()));
@@ -68,6 +69,12 @@ void TimelineView::set_picture(PicturePtr picture) {
 
 void TimelineView::set_matching(std::unordered_set<std::int64_t> names) {
   scene_.matching = std::move(names);
+  viewport()->update();
+}
+
+void TimelineView::set_relations(EventRef of, std::vector<Relation> relations) {
+  if (!(of == scene_.selected)) return;
+  scene_.relations = std::move(relations);
   viewport()->update();
 }
 
@@ -105,6 +112,8 @@ void TimelineView::show_range(TimeRange range) {
   if (scene_.overview) set_time(scene_.time.showing(range));
 }
 
+void TimelineView::show_around(TimeRange range) { show_range(widened(range, 1)); }
+
 void TimelineView::move_view(double factor, double around, double share) {
   if (!scene_.overview) return;
   const double width = scene_.time.width();
@@ -113,6 +122,7 @@ void TimelineView::move_view(double factor, double around, double share) {
 
 void TimelineView::select(const FoundEvent& found) {
   if (found.event.id == 0 || !scene_.overview) return;
+  if (!(scene_.selected == found.event)) scene_.relations.clear();
   scene_.selected = found.event;
   scene_.selected_lane = found.lane;
   selected_name_ = found.name_id;
@@ -238,6 +248,10 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
       Q_EMIT step_wanted(scene_.selected_lane, selected_name_, time, step);
       return;
     }
+    case Qt::Key_J:
+    case Qt::Key_K:
+      Q_EMIT relation_wanted(event->key() == Qt::Key_J);
+      return;
     case Qt::Key_Up:
       return choose_lane(-1);
     case Qt::Key_Down:
@@ -251,6 +265,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
       return;
     case Qt::Key_Escape:
       scene_.selected = {};
+      scene_.relations.clear();
       scene_.focus.reset();
       scene_.measured.reset();
       selected_name_ = 0;

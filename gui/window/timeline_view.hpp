@@ -15,8 +15,9 @@ namespace tferry::gui {
 /// at its new place.
 ///
 /// Keys: W S zoom, A D and arrows move, F frames the selection, Home shows all, [ ] go to the previous and
-/// next of the same kind, Up and Down choose a lane, Enter its next event from the middle on, P goes to the
-/// memory peak, Esc drops selection and measurement.
+/// next of the same kind, J goes to the kernel that waited for a transfer, K to what slowed it, Up and Down
+/// choose a lane, Enter its next event from the middle on, P goes to the memory peak, Esc drops selection and
+/// measurement.
 class TimelineView : public QAbstractScrollArea {
   Q_OBJECT
 
@@ -27,7 +28,11 @@ class TimelineView : public QAbstractScrollArea {
   void set_theme(const Theme& theme);
   void set_picture(PicturePtr picture);
   void set_matching(std::unordered_set<std::int64_t> names);
+  /// Arrows of an event; dropped if another one is selected by now.
+  void set_relations(EventRef of, std::vector<Relation> relations);
   void show_range(TimeRange range);
+  /// Shows a stretch of time with as much around it.
+  void show_around(TimeRange range);
   /// Selects an event and brings it into view; zooms where it would be too small or too large to see.
   void select(const FoundEvent& found);
   /// The tooltip that the pointer still waits for.
@@ -46,6 +51,8 @@ class TimelineView : public QAbstractScrollArea {
   void selected(tferry::gui::FoundEvent event);
   void summary_clicked(int lane, qint64 time, qint64 within_ns, int row);
   void facts_wanted(tferry::gui::EventRef event);
+  /// To the first relation of that kind.
+  void relation_wanted(bool waiter);
   void step_wanted(int lane, qint64 name_id, qint64 time, int step);
   void measured(tferry::gui::TimeRange range);
 
