@@ -3,6 +3,7 @@
 #include "trace/job_environment.hpp"
 #include "trace/rank.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -54,6 +55,30 @@ std::size_t size_variable(const char* name, std::size_t otherwise, std::string& 
 bool flag(const char* name) {
   const char* text = std::getenv(name);
   return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+}
+
+void read_coordination(Config& config) {
+  const trace::Rank rank = trace::Rank::from_environment();
+  config.local_rank = rank.local_rank >= 0 ? rank.local_rank : rank.rank;
+  config.local_ranks = std::max(1, rank.local_size > 0 ? rank.local_size : rank.world_size);
+  const char* text = std::getenv(variables::kCoordinate);
+  const std::string_view mode(text == nullptr ? "" : text);
+  if (mode == "interleave") {
+    config.coordination = Coordination::kInterleave;
+  } else if (mode == "orchestrate") {
+    config.coordination = Coordination::kOrchestrate;
+  } else if (!mode.empty() && mode != "off") {
+    config.error =
+        std::string(variables::kCoordinate) + "=" + text + " is neither interleave nor orchestrate";
+  }
+  if (const char* file = std::getenv(variables::kSlotSegment)) config.slot_segment = file;
+  if (const char* file = std::getenv(variables::kLinks)) config.links = file;
+  config.slot_bytes = size_variable(variables::kSlotBytes, config.slot_bytes, config.error);
+  const std::size_t plans = size_variable(variables::kRankPlans, 0, config.error);
+  if (plans > 0 && !config.plan.empty()) {
+    const auto own = static_cast<std::size_t>(std::max(config.local_rank, 0)) % plans;
+    config.plan += "." + std::to_string(own);
+  }
 }
 
 bool own_rank_is_wanted() {
@@ -135,6 +160,7 @@ Config Config::from_environment() {
   config.chunk_size = size_variable(variables::kChunkSize, 0, config.error);
   config.movable_size = size_variable(variables::kMovableSize, 0, config.error);
   config.spool_limit = size_variable(variables::kSpoolLimit, 0, config.error);
+  read_coordination(config);
   config.log_level = static_cast<int>(size_variable(variables::kLog, 1, config.error));
   if ((config.chunk_size & (config.chunk_size - 1)) != 0) {
     config.error = std::string(variables::kChunkSize) + " is not a power of two";

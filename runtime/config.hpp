@@ -29,6 +29,13 @@ enum class Policy {
 /// The policy of that name. False for others.
 bool parse_policy(const char* text, Policy& policy);
 
+/// How the ranks of a job use the links that they share.
+enum class Coordination {
+  kOff,
+  kInterleave,  ///< "interleave": neighbours move different tensors, each when it likes
+  kOrchestrate  ///< "orchestrate": transfers take turns (coordination/coordinator.hpp)
+};
+
 /// The runtime's settings, read once from the environment (trace/job_environment.hpp).
 struct Config {
   bool off = false;
@@ -47,7 +54,13 @@ struct Config {
   std::size_t chunk_size = 0;    ///< 0: chosen by the budget
   std::size_t movable_size = 0;  ///< 0: the default
   std::size_t spool_limit = 0;   ///< bytes at which the recording stops; 0: none
-  std::string error;             ///< what could not be understood; empty: nothing
+  Coordination coordination = Coordination::kOff;
+  std::string slot_segment;                        ///< of the job's ranks on this host
+  std::string links;                               ///< file that names links; empty: none
+  std::size_t slot_bytes = std::size_t{64} << 20;  ///< moved in one turn at most
+  int local_rank = -1;                             ///< -1: not known
+  int local_ranks = 1;                             ///< of this job on this host, as far as known
+  std::string error;                               ///< what could not be understood; empty: nothing
 
   static Config from_environment();
 

@@ -26,12 +26,14 @@ DeviceMemory::DeviceMemory(Environment environment, int ordinal, CUdevice device
       streams_(environment.streams),
       recorder_(environment.recorder),
       plans_(environment.plans),
+      coordinator_(environment.coordinator),
       ordinal_(ordinal),
       device_(device),
       context_(context),
       iteration_timer_(environment.driver) {}
 
 DeviceMemory::~DeviceMemory() {
+  if (gates_) coordinator_->detach(ordinal_);
   if (host_) host_->stop();
   if (!store_) return;
   store_->for_each([this](Block& block) {
@@ -100,6 +102,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   in_ = streams_.add_internal(in_handle_, context_);
   for (OutLane& lane : out_) lane.stream = streams_.add_internal(lane.handle, context_);
   scan_stream_ = streams_.add_internal(scan_handle_, context_);
+  if (coordinator_ != nullptr && may_evict_) gates_ = coordinator_->attach(ordinal_, device_);
   next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
   if (recorder_ != nullptr) {
     recorder_->device(driver_, ordinal_, static_cast<std::int64_t>(card_total));

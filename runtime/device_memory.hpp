@@ -6,6 +6,7 @@
 #include "runtime/block_store.hpp"
 #include "runtime/chunk_pool.hpp"
 #include "runtime/config.hpp"
+#include "runtime/coordination/coordinator.hpp"
 #include "runtime/device_plan.hpp"
 #include "runtime/host_pool.hpp"
 #include "runtime/iteration_timer.hpp"
@@ -60,8 +61,9 @@ class DeviceMemory {
     const Config& config;
     StatusPage& status;
     StreamTable& streams;
-    Recorder* recorder;  ///< null: nothing is recorded
-    PlanSource* plans;   ///< null: none are followed on this device
+    Recorder* recorder;                  ///< null: nothing is recorded
+    PlanSource* plans;                   ///< null: none are followed on this device
+    Coordinator* coordinator = nullptr;  ///< null: transfers take no turns with those of other ranks
   };
 
   DeviceMemory(Environment environment, int ordinal, CUdevice device, CUcontext context);
@@ -152,7 +154,8 @@ class DeviceMemory {
   bool settle_piece(Operation& operation, Block& block, std::uint32_t piece);
   bool make_room(std::size_t chunks, std::int64_t& parked_bytes);
   bool evict(Block& block, std::span<const std::uint32_t> pieces);
-  bool copy_out(Block& block, std::span<const std::uint32_t> pieces);
+  bool copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass);
+  bool park_some(Block& block, std::size_t chunks, std::int64_t& parked_bytes);
   bool evictable(const Block& block) const;
   bool submit_fetch(Block& block, std::span<const std::uint32_t> pieces);
   void look_for_hidden_pointers();
@@ -172,6 +175,7 @@ class DeviceMemory {
   Block* block_of(const DevicePlan& plan, std::uint32_t tensor) const;
   PlanFollower::Place place_in_plan(const Operation& operation) const;
   void count_late(const Operation& operation, const Block& block);
+  std::int64_t slack_of(const trace::FlatPlan::Step& step) const;
   bool bring_back(Block& block, const trace::FlatPlan::Step& step);
   bool take_back(Block& block, std::uint32_t piece);
   bool send_away(Block& block, const trace::FlatPlan::Step& step);
@@ -222,6 +226,9 @@ class DeviceMemory {
   StreamTable& streams_;
   Recorder* recorder_;
   PlanSource* plans_;
+  Coordinator* coordinator_;
+  std::unique_ptr<LinkGates> gates_;  ///< null: transfers take no turns
+  std::int64_t fetch_slack_ = 0;      ///< of the fetches that are being submitted
   int ordinal_;
   CUdevice device_;
   CUcontext context_;

@@ -106,6 +106,19 @@ void DeviceMemory::plan_fetch(Operation& operation) {
   operation.fetched_ahead = counters_.bytes_in - before;
 }
 
+/// How long after this step the plan has the next operation that names its tensor, all operations being taken
+/// for alike; 0 where nobody asks, or nothing is known.
+std::int64_t DeviceMemory::slack_of(const trace::FlatPlan::Step& step) const {
+  const std::int64_t predicted = plan_->plan().predicted_ns;
+  const std::uint32_t size = plan_->index->size();
+  if (!gates_ || !gates_->in.active() || predicted <= 0 || size == 0) return 0;
+  for (std::uint32_t k = 0; k < size; ++k) {
+    const auto names = plan_->index->names((step.position + k) % size);
+    if (std::find(names.begin(), names.end(), step.tensor) != names.end()) return predicted / size * k;
+  }
+  return 0;
+}
+
 /// Fetches the pieces of a step whose chunks nobody holds. True when all are on the device then.
 bool DeviceMemory::bring_back(Block& block, const trace::FlatPlan::Step& step) {
   std::vector<std::uint32_t>& arriving = arriving_;
@@ -120,7 +133,10 @@ bool DeviceMemory::bring_back(Block& block, const trace::FlatPlan::Step& step) {
       all = false;
     }
   }
-  return submit_fetch(block, arriving) && all;
+  fetch_slack_ = slack_of(step);
+  all = submit_fetch(block, arriving) && all;
+  fetch_slack_ = 0;
+  return all;
 }
 
 /// Gives a parked piece the chunk that the plan has for it, or without one that which its address maps, if
@@ -204,6 +220,7 @@ void DeviceMemory::plan_boundary(CUstream stream, bool of_plan) {
   // Events cannot be recorded in what captures, and what it names is about to be held.
   if (g_capturing.load(std::memory_order_relaxed) > 0) return;
   if (of_plan) time_iteration(stream);
+  if (gates_) coordinator_->round_ended(ordinal_);
   if (planned()) {
     account_iteration();
     put_back();

@@ -160,26 +160,43 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
   }
   if (!may_evict_) return pool_->free_count() >= chunks;
   if (!settling_) look_for_hidden_pointers();
-  std::vector<std::uint32_t> leaving;
+  if (config_.coordination == Coordination::kInterleave && !planned()) {
+    // What is this rank's to move goes first, as long as it was not used just now: neighbours, which run the
+    // same program, then move other tensors. Allocations have the same numbers in all of them.
+    const auto ranks = static_cast<std::uint64_t>(config_.local_ranks);
+    const auto own = static_cast<std::uint64_t>(std::max(config_.local_rank, 0)) % ranks;
+    for (Block* block = order_.oldest();
+         block != nullptr && pool_->free_count() < chunks && block->last_use + kRecentOperations < tick_;) {
+      Block* next = block->newer;
+      if (block->buffer_id % ranks == own && evictable(*block) && !park_some(*block, chunks, parked_bytes))
+        return false;
+      block = next;
+    }
+  }
   for (Block* block = order_.oldest(); block != nullptr && pool_->free_count() < chunks;) {
     Block* next = block->newer;
-    if (evictable(*block)) {
-      const std::size_t least = config_.policy == Policy::kLms ? kLeastEviction / chunk_size() : 1;
-      const std::size_t lacking = std::max(chunks - pool_->free_count(), least);
-      leaving.clear();
-      for (std::uint32_t i = 0; i < block->piece_count() && leaving.size() < lacking; ++i) {
-        if (block->pieces[i].place == Piece::Place::kOnDevice) leaving.push_back(i);
-      }
-      if (!evict(*block, leaving)) {
-        // Host memory may hold no more than what has to leave.
-        leaving.resize(std::min(leaving.size(), chunks - pool_->free_count()));
-        if (!evict(*block, leaving)) return false;
-      }
-      parked_bytes += static_cast<std::int64_t>(leaving.size() * chunk_size());
-    }
+    if (evictable(*block) && !park_some(*block, chunks, parked_bytes)) return false;
     block = next;
   }
   return pool_->free_count() >= chunks;
+}
+
+/// Parks pieces of a block until so many chunks are free, or a little more. False: host memory cannot hold
+/// them.
+bool DeviceMemory::park_some(Block& block, std::size_t chunks, std::int64_t& parked_bytes) {
+  const std::size_t least = config_.policy == Policy::kLms ? kLeastEviction / chunk_size() : 1;
+  const std::size_t lacking = std::max(chunks - pool_->free_count(), least);
+  std::vector<std::uint32_t> leaving;
+  for (std::uint32_t i = 0; i < block.piece_count() && leaving.size() < lacking; ++i) {
+    if (block.pieces[i].place == Piece::Place::kOnDevice) leaving.push_back(i);
+  }
+  if (!evict(block, leaving)) {
+    // Host memory may hold no more than what has to leave.
+    leaving.resize(std::min(leaving.size(), chunks - pool_->free_count()));
+    if (!evict(block, leaving)) return false;
+  }
+  parked_bytes += static_cast<std::int64_t>(leaving.size() * chunk_size());
+  return true;
 }
 
 /// Parks what no plan knows and nobody used for long, until so many chunks beside a plan's are free.
@@ -231,13 +248,23 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
     return false;
   }
   const std::size_t size = chunk_size();
-  const bool copied = for_each_run(
-      pieces, std::max<std::size_t>(kCopyBytes / size, 1),
-      [&](std::uint32_t a, std::uint32_t b) {
-        return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
-               host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
-      },
-      [&](std::size_t first, std::size_t run) { return copy_out(block, pieces.subspan(first, run)); });
+  bool copied = false;
+  {
+    SlotPass pass(gates_ ? &gates_->out : nullptr, config_.slot_bytes, 0);
+    if (pass.gated()) {  // a turn is asked for once all of it is ready
+      for (const std::uint32_t index : pieces)
+        streams_.wait(out_[out_turn_].stream, (*host_)[block.pieces[index].slot].free_after);
+    }
+    copied = for_each_run(
+        pieces, std::max<std::size_t>(kCopyBytes / size, 1),
+        [&](std::uint32_t a, std::uint32_t b) {
+          return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
+                 host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
+        },
+        [&](std::size_t first, std::size_t run) {
+          return copy_out(block, pieces.subspan(first, run), pass);
+        });
+  }
   if (!copied) {  // a sticky error: the program hears it from its own next call
     for (const std::uint32_t index : pieces) {
       const SlotId slot = std::exchange(block.pieces[index].slot, kNoSlot);
@@ -266,7 +293,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
 
 /// One copy to the host, of pieces whose chunks and slots are neighbours, behind the last use of the block
 /// and the eviction before.
-bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces) {
+bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass) {
   OutLane& lane = out_[out_turn_];
   streams_.wait(lane.stream, block.uses);
   streams_.wait(lane.stream, block.pending);
@@ -275,6 +302,7 @@ bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces)
   if (last_out_) streams_.wait(lane.stream, *last_out_);
   const Piece& piece = block.pieces[pieces.front()];
   const std::size_t bytes = pieces.size() * chunk_size();
+  pass.before_copy(lane.handle, bytes);
   if (driver_.cuMemcpyDtoHAsync_v2((*host_)[piece.slot].address, pool_->alias(piece.chunk), bytes,
                                    lane.handle) != CUDA_SUCCESS) {
     return false;
@@ -306,6 +334,8 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
     streams_.wait(in_, (*host_)[block.pieces[index].slot].free_after);
   }
   const std::size_t size = chunk_size();
+  std::optional<SlotPass> pass;
+  pass.emplace(gates_ ? &gates_->in : nullptr, config_.slot_bytes, fetch_slack_);
   const bool copied = for_each_run(
       pieces, std::max<std::size_t>(kCopyBytes / size, 1),
       [&](std::uint32_t a, std::uint32_t b) {
@@ -314,6 +344,7 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
       },
       [&](std::size_t first, std::size_t run) {
         const Piece& piece = block.pieces[pieces[first]];
+        pass->before_copy(in_handle_, run * size);
         if (driver_.cuMemcpyHtoDAsync_v2(pool_->alias(piece.chunk), (*host_)[piece.slot].address, run * size,
                                          in_handle_) != CUDA_SUCCESS) {
           return false;
@@ -328,6 +359,7 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
       });
   const Moment moment = streams_.stamp(in_);
   streams_.mark(in_);
+  pass.reset();
   if (!copied) {  // what has not come back stays parked, and the program hears of it
     for (const std::uint32_t index : pieces) {
       Chunk& chunk = (*pool_)[block.pieces[index].chunk];

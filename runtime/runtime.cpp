@@ -63,6 +63,12 @@ void Runtime::end_recording() {
   if (runtime != nullptr && runtime->recorder_) runtime->recorder_->close();
 }
 
+void Runtime::end_coordination() {
+  if (global().off.load()) return;
+  Runtime* runtime = global().runtime.load();
+  if (runtime != nullptr && runtime->coordinator_ != nullptr) runtime->coordinator_->leave();
+}
+
 Runtime* Runtime::active() {
   Global& state = global();
   if (state.off.load(std::memory_order_relaxed)) return nullptr;
@@ -83,6 +89,9 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
       status_(status),
       streams_(driver),
       plans_(config.plan, config.run_directory) {
+  if (config_.coordination == Coordination::kOrchestrate && !config_.managed && !config_.slot_segment.empty())
+    coordinator_ =
+        Coordinator::open(driver, {config_.slot_segment, config_.links, config_.local_rank}, status);
   if (!config_.record) return;
   std::string error;
   recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, error);
@@ -102,7 +111,8 @@ DeviceMemory* Runtime::current_device(bool create) {
   driver_.cuDeviceGetCount(&count);
   auto memory = std::make_unique<DeviceMemory>(
       DeviceMemory::Environment{driver_, config_, status_, streams_, recorder_.get(),
-                                planned_device_ < 0 || planned_device_ == device ? &plans_ : nullptr},
+                                planned_device_ < 0 || planned_device_ == device ? &plans_ : nullptr,
+                                coordinator_},
       static_cast<int>(device), device, context);
   if (!memory->open(space_, std::min(count, trace::kMaxDevices))) {
     refused_[index] = true;

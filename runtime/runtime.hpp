@@ -5,6 +5,7 @@
 #include "runtime/address_space.hpp"
 #include "runtime/capture_guard.hpp"
 #include "runtime/config.hpp"
+#include "runtime/coordination/coordinator.hpp"
 #include "runtime/device_memory.hpp"
 #include "runtime/managed_memory.hpp"
 #include "runtime/operation.hpp"
@@ -39,6 +40,8 @@ class Runtime {
   static void leave_child();
   /// At the end of the process: what was recorded is in the spool, and the spool says that it is whole.
   static void end_recording();
+  /// At the end of the process: no other rank waits for a turn of ours.
+  static void end_coordination();
   static StatusPage& status();
 
   CUresult allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address);
@@ -157,7 +160,8 @@ class Runtime {
   bool swapping_ = false;                  ///< something had to leave the device
   bool following_ = false;                 ///< a plan is in place
   PlanSource plans_;
-  int planned_device_ = -1;  ///< the first device used: plans are for one
+  Coordinator* coordinator_ = nullptr;  ///< null: transfers take no turns
+  int planned_device_ = -1;             ///< the first device used: plans are for one
   AddressSpace space_;
   std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
   std::array<std::unique_ptr<ManagedMemory>, trace::kMaxDevices> managed_;

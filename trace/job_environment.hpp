@@ -13,6 +13,15 @@ inline constexpr const char* kHostBudget =
 inline constexpr const char* kPlan = "TFERRY_PLAN";      ///< path of the flat plan to follow (flat_plan.hpp)
 inline constexpr const char* kMemory = "TFERRY_MEMORY";  ///< explicit (default) | managed
 inline constexpr const char* kPolicy = "TFERRY_POLICY";  ///< what leaves when; see runtime/config.hpp
+inline constexpr const char* kCoordinate =
+    "TFERRY_COORDINATE";  ///< interleave | orchestrate; unset: ranks do not know of each other
+inline constexpr const char* kSlotSegment =
+    "TFERRY_SLOT_SEGMENT";  ///< file that the ranks of this host share (slot_segment.hpp)
+inline constexpr const char* kSlotBytes = "TFERRY_SLOT_BYTES";  ///< BYTES moved in one turn at most
+inline constexpr const char* kLinks =
+    "TFERRY_LINKS";  ///< file: PCI address and name of the link, line by line
+inline constexpr const char* kRankPlans =
+    "TFERRY_RANK_PLANS";  ///< N: local rank r follows the plan in TFERRY_PLAN with .(r modulo N) behind it
 inline constexpr const char* kAllowOversubscription =
     "TFERRY_ALLOW_OVERSUBSCRIPTION";                       ///< 1: more managed memory than the card has free
 inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card

@@ -11,7 +11,7 @@ namespace tferry::trace {
 /// store even after SIGKILL. Sizes are bytes, times nanoseconds of CLOCK_MONOTONIC. Only the job writes;
 /// every field is a lock-free atomic, written relaxed. A file with another magic or version is not read.
 inline constexpr std::uint64_t kJobStatusMagic = 0x5359'5252'4546'5401;  // "\1TFERRYS"
-inline constexpr std::uint32_t kJobStatusVersion = 3;
+inline constexpr std::uint32_t kJobStatusVersion = 4;
 inline constexpr int kMaxDevices = 16;
 
 /// Why an allocation stays in GPU memory whatever the pressure. Order is the file format.
@@ -89,6 +89,15 @@ struct DeviceStatus {
   Counter plan_bound_ns;
   Counter plan_in_memory_ns;
   Counter plan_forced_bytes;  ///< an iteration must move at least these, both directions together
+
+  // Taking turns with other ranks (docs/coordination.md). All zero where that is off or never came about.
+  Counter slot_members;   ///< most GPUs, of all ranks, that took turns on this GPU's link, itself included
+  Counter slots_asked;    ///< transfers that were ready and asked for a turn
+  Counter slots_granted;  ///< of them, those that got it
+  Counter slots_used;     ///< turns that ended within the lease
+  Counter slots_ahead;    ///< transfers let through without asking, because nobody else waited
+  Counter slots_expired;  ///< turns that lasted longer than the lease and were taken away
+  Counter slot_wait_ns;   ///< between asking and getting it, in sum
   Counter resident_count[static_cast<int>(
       ResidentReason::kCount)];  ///< live allocations that cannot move, by reason
   Counter resident_bytes[static_cast<int>(ResidentReason::kCount)];

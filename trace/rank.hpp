@@ -10,13 +10,15 @@ namespace tferry::trace {
 /// Who a process is among those of its job, by the variables that launchers set (torchrun, Open MPI, MPICH
 /// and Intel MPI, Slurm); -1 where none is set or what is set is no number.
 struct Rank {
-  int rank = -1, local_rank = -1, world_size = -1;
+  int rank = -1, local_rank = -1, world_size = -1, local_size = -1;
 
   static Rank from_environment() {
     return {.rank = first_number({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}),
             .local_rank = first_number(
                 {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}),
-            .world_size = first_number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})};
+            .world_size = first_number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}),
+            .local_size = first_number({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_NTASKS_PER_NODE"})};
   }
 
  private:

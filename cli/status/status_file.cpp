@@ -84,6 +84,13 @@ constexpr std::array kCounters = {
     TFERRY_COUNTER(plan_bound_ns),
     TFERRY_COUNTER(plan_in_memory_ns),
     TFERRY_COUNTER(plan_forced_bytes),
+    TFERRY_COUNTER(slot_members),
+    TFERRY_COUNTER(slots_asked),
+    TFERRY_COUNTER(slots_granted),
+    TFERRY_COUNTER(slots_used),
+    TFERRY_COUNTER(slots_ahead),
+    TFERRY_COUNTER(slots_expired),
+    TFERRY_COUNTER(slot_wait_ns),
 };
 #undef TFERRY_COUNTER
 static_assert((kCounters.size() + 2 * static_cast<std::size_t>(trace::ResidentReason::kCount)) *

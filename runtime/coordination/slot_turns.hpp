@@ -1,0 +1,65 @@
+#pragma once
+
+#include "runtime/coordination/slot_gate.hpp"
+#include "runtime/coordination/slot_table.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace tferry::runtime {
+
+/// What became of the slots of one direction of one GPU.
+struct SlotFigures {
+  std::int64_t asked = 0;    ///< transfers that were ready and asked
+  std::int64_t granted = 0;  ///< of them, those that got the slot
+  std::int64_t used = 0;     ///< of those, ended within the lease
+  std::int64_t ahead = 0;    ///< passed without asking, because nobody else waited
+  std::int64_t expired = 0;  ///< held longer than a lease, so that the slot was taken away
+  std::int64_t wait_ns = 0;  ///< between asking and being granted
+};
+
+/// Runs one gate by the slots of the table: asks when the GPU says that a transfer is ready, grants it when
+/// the slot is this rank's, gives the slot back when the GPU says that it has ended. While nobody else waits,
+/// the next transfer is let through ahead, so that it does not wait for the answer; that is taken back as
+/// soon as somebody does.
+///
+/// On the agent's thread only. Makes no driver call and waits for nothing.
+class SlotTurns {
+ public:
+  /// A transfer that was not granted for so many leases passes whatever the others do.
+  static constexpr std::int64_t kMostLeases = 100;
+
+  SlotTurns(SlotGate& gate, SlotTable& table, LinkDirection direction)
+      : gate_(gate), table_(table), direction_(direction) {}
+
+  /// Looks once. True while transfers are queued.
+  bool look(const SlotTable::Identity& self, std::int64_t now_ns);
+  /// From now on everything passes.
+  void go_alone(const SlotTable::Identity& self, std::int64_t now_ns);
+  /// A transfer waited so long that something is wrong.
+  bool stuck() const { return stuck_; }
+  const SlotFigures& figures() const { return figures_; }
+
+ private:
+  bool reached(std::uint32_t word, std::uint32_t number) const {
+    return static_cast<std::int32_t>(word - number) >= 0;
+  }
+  void begin(std::uint32_t number, std::optional<SlotTable::Grant> grant);
+  void end(const SlotTable::Identity& self, std::int64_t now_ns);
+
+  SlotGate& gate_;
+  SlotTable& table_;
+  LinkDirection direction_;
+  std::uint32_t begun_ = 0;  ///< the last transfer that was seen to run
+  std::uint32_t open_ = 0;   ///< up to which the gate is open
+  bool running_ = false;
+  bool asked_ = false;
+  bool alone_ = false;
+  bool stuck_ = false;
+  std::int64_t asked_ns_ = 0;
+  std::int64_t deadline_ns_ = 0;
+  std::optional<SlotTable::Grant> grant_;
+  SlotFigures figures_;
+};
+
+}  // namespace tferry::runtime
