@@ -7,6 +7,7 @@
 #include "cli/job/job_settings.hpp"
 #include "cli/job/launcher.hpp"
 #include "cli/job/output_pattern.hpp"
+#include "cli/job/rank_coordination.hpp"
 #include "cli/job/run_directory.hpp"
 #include "cli/live/live_planner_process.hpp"
 #include "cli/output_file.hpp"
@@ -38,6 +39,7 @@ CLI::App* RunCommand::add_to(CLI::App& program) {
       ->type_name("FILE");
   options_.add_to(*app_);
   options_.add_ways_to(*app_);
+  coordination_.add_to(*app_);
   common_.add_to(*app_, "what happened");
   return app_;
 }
@@ -71,6 +73,11 @@ JobEnd RunCommand::run() const {
   } else if (!output_.empty()) {
     throw Failure("--output is about runs under a plan", "add --plan SESSION, or leave it out");
   }
+  const CoordinationSettings sharing =
+      coordination_.settings(planned ? planned->oversubscription() : std::nullopt);
+  if (sharing.mode != CoordinationSettings::Mode::kOff && checked.memory == "managed")
+    throw Failure("--coordinate is about our own copies, and managed memory is moved by the driver",
+                  "leave one of them out");
   Environment environment(environ);
   const JobCommand job = find_job(job_, environment);
   const auto library = Installation::of_this_program().runtime_library();
@@ -79,6 +86,9 @@ JobEnd RunCommand::run() const {
 
   const RunDirectory directory(RunDirectory::usual_places());
   const std::string allocator = apply_settings(checked, library, directory.path(), environment);
+  const RankCoordination ranks(sharing, directory.path(), RunDirectory::usual_places(), environment);
+  if (!ranks.warning().empty()) console.warning(ranks.warning());
+  if (!ranks.describe().empty()) console.notice("ranks: " + ranks.describe());
   if (planned) {
     planned->hand_over(directory.path(), environment);
     console.notice("plan: " + planned->describe());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/commands/common_options.hpp"
+#include "cli/commands/coordination_options.hpp"
 #include "cli/commands/job_options.hpp"
 #include "cli/job/launcher.hpp"
 
@@ -40,6 +41,7 @@ class RunCommand {
   CommonOptions common_;
   std::vector<std::string> job_;
   JobOptions options_;
+  CoordinationOptions coordination_;
   std::string plan_, output_;
   bool live_plan_ = false;
 };

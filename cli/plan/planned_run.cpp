@@ -78,6 +78,11 @@ PlannedRun::PlannedRun(const std::string& plan)
 
 std::string PlannedRun::describe() const { return fmt::format("{}: {}", name_, cli::describe(stored_)); }
 
+std::optional<double> PlannedRun::oversubscription() const {
+  if (stored_.row.footprint_bytes <= 0 || stored_.row.budget_bytes <= 0) return std::nullopt;
+  return static_cast<double>(stored_.row.footprint_bytes) / static_cast<double>(stored_.row.budget_bytes);
+}
+
 void PlannedRun::settle(JobSettings& settings, bool budget_given) const {
   if (settings.memory != "explicit")
     throw Failure("--plan moves memory itself, and --memory managed leaves that to the driver",

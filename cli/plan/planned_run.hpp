@@ -26,6 +26,8 @@ class PlannedRun {
   /// Bytes per GPU that the plan was made for.
   std::int64_t budget_bytes() const { return stored_.row.budget_bytes; }
   std::string describe() const;
+  /// Footprint over budget.
+  std::optional<double> oversubscription() const;
 
   /// Sets chunk and movable size, and the budget unless one was given. Throws Failure for settings under
   /// which the plan cannot be followed: a smaller budget, another chunk size, another policy.

@@ -103,6 +103,16 @@ std::string staying_line(const DeviceSnapshot& device) {
   return reasons.empty() ? "nothing: all could move" : fmt::format("{}", fmt::join(reasons, ", "));
 }
 
+/// What taking turns with other ranks came to.
+std::string turns_line(const DeviceSnapshot& device) {
+  return fmt::format(
+      "{} GPUs took turns on the link; {} asked for, {} granted after {} of waiting in sum, {} without "
+      "asking; {} "
+      "outlasted the lease",
+      count(device.slot_members), count(device.slots_asked), count(device.slots_granted),
+      milliseconds(device.slot_wait_ns), count(device.slots_ahead), count(device.slots_expired));
+}
+
 std::string device_block(const ProcessSnapshot& process, const DeviceSummary& summary) {
   const DeviceSnapshot& device = summary.counters;
   std::vector<std::string> lines;
@@ -123,6 +133,7 @@ std::string device_block(const ProcessSnapshot& process, const DeviceSummary& su
                           count(device.remaps), milliseconds(device.remap_ns), count(device.out_of_memory),
                           count(device.driver_retries)));
   for (const auto& [label, text] : plan_lines(device)) add(label.c_str(), text);
+  if (device.slot_members.value_or(2) > 1) add("turns", turns_line(device));
   if (device.audit_checks != 0) {
     add("audit", fmt::format("{} contents compared, {} differed", count(device.audit_checks),
                              count(device.audit_failures)));

@@ -31,7 +31,7 @@ void pause(std::int64_t ns) {
 
 /// Domain as a number, then bus, device and function in lower case; empty: no address.
 std::string plain_address(const std::string& text) {
-  const std::size_t rest = text.rfind(':', text.size() < 8 ? 0 : text.size() - 6);
+  const std::size_t rest = text.find(':');
   if (rest == std::string::npos) return {};
   char* end = nullptr;
   const unsigned long domain = std::strtoul(text.c_str(), &end, 16);

@@ -6,7 +6,11 @@ so that two runs can be compared to the last bit, and the time of every step.
 
     gpt2.py                                        GPT-2 124M, batch 8 x 1024, fp32: about 14 GiB
     gpt2.py --plan-only                            the same, only the memory it will take; needs no GPU and no torch
+    torchrun --nproc-per-node 2 gpt2.py --synchronise 16    two ranks, whose gradients are averaged in every 16th step
     gpt2.py --layers 48 --width 1600 --heads 25 --batch 15 --steps 6          GPT-2 XL, about 150 GiB
+
+Under torchrun (WORLD_SIZE is set) every rank trains on tokens of its own, on GPU LOCAL_RANK modulo the GPUs there are;
+ranks on one GPU need --backend gloo. Lines then begin with "rank 1 ", and --json FILE is FILE.1 for rank 1.
 
 Output, one line a step:  step 3 loss 0x1.5b0c3ep+3 (10.845733) time_ms 178.204
 and at the end:           losses sha256 5f0c... over 12 steps
@@ -44,6 +48,12 @@ def parse_arguments():
     parser.add_argument("--pause-every", type=int, default=0, metavar="STEPS",
                         help="wait for a line on standard input before every so many steps; its end ends the run")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--synchronise", type=int, default=1, metavar="STEPS",
+                        help="under torchrun: the ranks exchange in every so many steps")
+    parser.add_argument("--exchange", choices=("gradients", "loss"), default="gradients",
+                        help="what they average: gradients, or the loss alone, which costs no time but the waiting")
+    parser.add_argument("--backend", choices=("auto", "nccl", "gloo"), default="auto",
+                        help="auto: nccl where every rank has a GPU of its own")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, cpu")
     parser.add_argument("--json", metavar="FILE", help="write configuration, losses and times there as well")
     parser.add_argument("--plan-only", action="store_true", help="print the estimated memory by category and stop")
@@ -55,6 +65,8 @@ def parse_arguments():
         parser.error("--steps must be at least 1 and --warmup at least 0")
     if arguments.pause_every < 0:
         parser.error("--pause-every must be at least 0")
+    if arguments.synchronise < 1:
+        parser.error("--synchronise must be at least 1")
     if arguments.width % arguments.heads:
         parser.error(f"--width {arguments.width} is not a multiple of --heads {arguments.heads}")
     return arguments
@@ -179,11 +191,56 @@ def may_go_on(step, pause_every):
     return sys.stdin.readline() != ""
 
 
-def train(torch, arguments, report):
-    device = torch.device(arguments.device)
+class Ranks:
+    """This process among the ranks of the job; alone where torchrun (or the like) did not start it."""
+
+    def __init__(self, torch, arguments):
+        self.rank = int(os.environ.get("RANK", "0"))
+        self.size = int(os.environ.get("WORLD_SIZE", "1"))
+        self.every = arguments.synchronise
+        self.what = arguments.exchange
+        self.prefix = f"rank {self.rank} " if self.size > 1 else ""
+        self.torch = torch
+        self.device = torch.device(arguments.device)
+        self.backend = None
+        if self.size == 1:
+            return
+        gpus = torch.cuda.device_count() if self.device.type == "cuda" else 0
+        if gpus and self.device.index is None:
+            self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % gpus)
+        local_size = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+        self.backend = arguments.backend
+        if self.backend == "auto":
+            self.backend = "nccl" if gpus >= local_size else "gloo"
+
+    def join(self):
+        if self.size > 1:
+            self.torch.distributed.init_process_group(self.backend)
+
+    def leave(self):
+        if self.size > 1:
+            self.torch.distributed.destroy_process_group()
+
+    def exchange(self, step, parameters, loss):
+        """Averages over the ranks, in the steps in which that is due. Sums of two are the same in any order; with
+        more ranks the backend's order counts, which does not change from run to run."""
+        if self.size == 1 or (step + 1) % self.every:
+            return
+        if self.what == "loss":
+            value = loss.detach().to("cpu" if self.backend == "gloo" else loss.device, copy=True)
+            self.torch.distributed.all_reduce(value)
+            return
+        for parameter in parameters:
+            self.torch.distributed.all_reduce(parameter.grad)
+            parameter.grad /= self.size
+
+
+def train(torch, arguments, report, ranks):
+    device = ranks.device
     on_gpu = device.type == "cuda"
     if on_gpu:
         torch.cuda.set_device(device.index or 0)
+    ranks.join()
 
     def synchronize():
         if on_gpu:
@@ -193,7 +250,7 @@ def train(torch, arguments, report):
     with device:
         model = build_model(torch, arguments)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    generator = torch.Generator().manual_seed(arguments.seed)
+    generator = torch.Generator().manual_seed(arguments.seed + ranks.rank)
     autocast = torch.autocast(device.type, torch.bfloat16, enabled=arguments.precision == "bf16")
 
     for step in range(arguments.warmup + arguments.steps):
@@ -212,6 +269,7 @@ def train(torch, arguments, report):
                 with autocast:
                     loss = model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
             loss.backward()
+        ranks.exchange(step, model.parameters(), loss)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         synchronize()
@@ -223,8 +281,9 @@ def train(torch, arguments, report):
         report["step_ms"].append(milliseconds)
         report["step_end_ns"].append(ended_ns)
         note = " warmup" if step < arguments.warmup else ""
-        print(f"step {step} loss {value.hex()} ({value:.6f}) time_ms {milliseconds:.3f}{note}", flush=True)
+        print(f"{ranks.prefix}step {step} loss {value.hex()} ({value:.6f}) time_ms {milliseconds:.3f}{note}", flush=True)
 
+    ranks.leave()
     if on_gpu:
         report["torch_peak_allocated_bytes"] = torch.cuda.max_memory_allocated()
         report["torch_peak_reserved_bytes"] = torch.cuda.max_memory_reserved()
@@ -259,8 +318,12 @@ def main():
               "config": {key: value for key, value in vars(arguments).items() if key not in ("json", "plan_only")},
               "estimate": estimate(arguments), "losses": [], "step_ms": [], "step_end_ns": [],
               "at": "start", "error": None}
+    ranks = Ranks(torch, arguments)
+    if ranks.size > 1:
+        import torch.distributed
+        report.update(rank=ranks.rank, ranks=ranks.size, backend=ranks.backend)
     try:
-        train(torch, arguments, report)
+        train(torch, arguments, report, ranks)
     except torch.OutOfMemoryError as error:
         report["error"] = "out of memory: " + str(error).split("\n")[0]
     except RuntimeError as error:
@@ -268,18 +331,18 @@ def main():
         report["error"] = f"{kind}: " + str(error).split("\n")[0]
     digest = hashlib.sha256("\n".join(report["losses"]).encode()).hexdigest()
     report["loss_sha256"] = digest
-    write_json(report, arguments.json)
+    write_json(report, f"{arguments.json}.{ranks.rank}" if arguments.json and ranks.rank else arguments.json)
     if report["error"]:
-        print(f"gpt2.py: {report['at']}: {report['error']}", file=sys.stderr, flush=True)
+        print(f"{ranks.prefix}gpt2.py: {report['at']}: {report['error']}", file=sys.stderr, flush=True)
         return 1
     timed = report["step_ms"][arguments.warmup:]
     if timed:
-        print(f"step time median {statistics.median(timed):.3f} ms, fastest {min(timed):.3f} ms, "
+        print(f"{ranks.prefix}step time median {statistics.median(timed):.3f} ms, fastest {min(timed):.3f} ms, "
               f"over {len(timed)} steps")
     if report.get("torch_peak_allocated_bytes"):
-        print(f"peak by torch {report['torch_peak_allocated_bytes']} bytes allocated, "
+        print(f"{ranks.prefix}peak by torch {report['torch_peak_allocated_bytes']} bytes allocated, "
               f"{report['torch_peak_reserved_bytes']} reserved")
-    print(f"losses sha256 {digest} over {len(report['losses'])} steps", flush=True)
+    print(f"{ranks.prefix}losses sha256 {digest} over {len(report['losses'])} steps", flush=True)
     return 0
 
 

@@ -1,0 +1,99 @@
+"""Turns the runs of benchmarks/coordination.py into measurements (samples only; tferry-bench computes verdicts). No GPU.
+
+series[setup][every][row] is a list of runs, one an alternation.
+"""
+
+import json
+
+COMMAND = "benchmarks/coordination.py --bundle build/bundle --out OUT"
+NOTES = {"one_gpu": "two ranks on one GPU, gloo, exchanging the loss alone",
+         "two_gpus": "two GPUs, each with a link of its own, NCCL, exchanging gradients"}
+TURNS = ("slot_members", "slots_asked", "slots_granted", "slots_used", "slots_ahead", "slots_expired", "slot_wait_ns")
+
+
+def earlier_series(path, data):
+    """The series of an earlier raw file, to be continued; {} without one. Another GPU or format is refused."""
+    if not path:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        earlier = json.load(file)
+    if earlier.get("schema") != data["schema"] or earlier.get("script") != data["script"]:
+        raise SystemExit(f"coordination.py: {path} is no raw file of this script")
+    if earlier["machine"].get("gpu") != data["machine"].get("gpu"):
+        raise SystemExit(f"coordination.py: {path} is of {earlier['machine'].get('gpu')}, this machine has "
+                         f"{data['machine'].get('gpu')}: their times cannot be put together")
+    data["continues"] = [*earlier.get("continues", []), {key: earlier[key] for key in ("git", "date")}]
+    return earlier["series"]
+
+
+def turns_of(summary):
+    """What taking turns came to, for each process that moved something."""
+    devices = [device for process in (summary or {}).get("processes") or [] for device in process.get("devices") or []]
+    return [{name.removeprefix("slots_"): device.get(name) for name in TURNS} for device in devices
+            if device.get("bytes_out")]
+
+
+def run_of(ranks, warmup, summary):
+    """What a series keeps of a run: the mean step of the slower rank over the timed steps, and every rank's losses.
+    Without a time where a rank left no report, or one of another length."""
+    whole = all(rank and not rank.get("error") and len(rank["step_ms"]) > warmup for rank in ranks)
+    times = [rank["step_ms"][warmup:] for rank in ranks] if whole else []
+    whole = whole and len({len(steps) for steps in times}) == 1
+    return {"step_ns": round(max(sum(steps) / len(steps) for steps in times) * 1e6) if whole else None,
+            "steps_ms": times, "losses": [rank.get("loss_sha256") if rank else None for rank in ranks],
+            "turns": turns_of(summary),
+            "moved": [{key: device.get(key) for key in ("bytes_out", "bytes_in", "plan_iterations_followed",
+                                                        "plan_iterations", "plan_late_fetches")}
+                      for process in (summary or {}).get("processes") or [] for device in process.get("devices") or []
+                      if device.get("bytes_out")]}
+
+
+def finished(runs):
+    return [run for run in runs if run.get("rc") == 0 and run.get("step_ns")]
+
+
+def pairs(one, other):
+    """Runs of two rows in the same alternation; the n-th of a number belongs to the n-th of that number."""
+    found, waiting = [], list(finished(other))
+    for run in finished(one):
+        partner = next((r for r in waiting if r["alternation"] == run["alternation"]), None)
+        if partner:
+            waiting.remove(partner)
+            found.append((run, partner))
+    return found
+
+
+def measurements(series, factor):
+    """Claims as coordination.WHAT/gpt2_fp32/FACTOR/SETUP/EVERY."""
+    found = []
+    for setup, by_interval in series.items():
+        for every, rows in by_interval.items():
+            found += case(rows, f"/gpt2_fp32/{factor}/{setup}/{every}",
+                          f"{NOTES.get(setup, setup)}; synchronising every {every}; mean step of the slower rank, run by run "
+                          "in alternation")
+    return found
+
+
+def case(rows, suffix, note):
+    found = []
+
+    def against(claim, subject, baseline):
+        both = pairs(rows.get(subject, []), rows.get(baseline, []))
+        if both:
+            found.append({"claim": "coordination." + claim + suffix, "kind": "measured", "metric": "ratio",
+                          "command": COMMAND, "note": note,
+                          "subject": {"label": subject, "samples_ns": [a["step_ns"] for a, _ in both]},
+                          "baseline": {"label": baseline, "samples_ns": [b["step_ns"] for _, b in both]}})
+
+    against("ours_vs_fair", "ours_coordinated", "ours_fair")
+    against("ours_vs_lms_fair", "ours_coordinated", "lms_fair")
+    against("ours_fair_vs_lms_fair", "ours_fair", "lms_fair")
+    against("lms_interleave_vs_fair", "lms_interleave", "lms_fair")
+    against("lms_orchestrate_vs_fair", "lms_orchestrate", "lms_fair")
+    same = [float(a["losses"] == b["losses"] and None not in a["losses"]) for row, runs in rows.items()
+            if row != "lms_fair" for a, b in pairs(runs, rows.get("lms_fair", []))]
+    if same:
+        found.append({"claim": "coordination.same_results" + suffix, "kind": "measured", "metric": "value",
+                      "command": COMMAND, "subject": {"label": "all rows", "samples": same},
+                      "note": "1 a run whose ranks have the losses of lms_fair in the same alternation, bit for bit"})
+    return found

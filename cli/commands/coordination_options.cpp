@@ -1,0 +1,75 @@
+#include "cli/commands/coordination_options.hpp"
+
+#include "analyzer/planner/coordination.hpp"
+#include "cli/byte_size.hpp"
+#include "cli/failure.hpp"
+#include "cli/job/link_groups.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tferry::cli {
+namespace {
+
+constexpr double kUnknownOversubscription = 2;
+
+}  // namespace
+
+void CoordinationOptions::add_to(CLI::App& command) {
+  command
+      .add_option(
+          "--coordinate", mode,
+          "How the ranks of a host share links: off; interleave: each moves other tensors; orchestrate: "
+          "their transfers take turns; auto: what was best in simulations")
+      ->check(CLI::IsMember({"auto", "off", "interleave", "orchestrate"}))
+      ->capture_default_str();
+  command.add_option("--slot-order", order, "Whose turn is next: fixed, rotating, deadline, auto")
+      ->check(CLI::IsMember({"auto", "fixed", "rotating", "deadline"}))
+      ->capture_default_str();
+  command.add_option("--lease", lease_ms, "Milliseconds after which a turn is over whatever happened")
+      ->type_name("MS")
+      ->capture_default_str();
+  command.add_option("--slot", slot, "What is moved in one turn at most (default: 64MiB)")->type_name("SIZE");
+  command
+      .add_option(
+          "--topology", topology,
+          "Which GPUs share a link: lines of PCI address and name (default: what the PCIe tree and tferry "
+          "calibrate tell)")
+      ->type_name("FILE");
+  command
+      .add_option("--sync-every", synchronise, "For auto: iterations between synchronisations of the ranks")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+CoordinationSettings CoordinationOptions::settings(std::optional<double> oversubscription) const {
+  CoordinationSettings settings;
+  if (!(lease_ms >= 0.1 && lease_ms <= 60'000))
+    throw Failure("--lease: a lease lasts from 0.1 to 60000 ms", "write 20");
+  if (synchronise < 1) throw Failure("--sync-every: at least every iteration", "write 1");
+  settings.lease_ns = static_cast<std::int64_t>(std::llround(lease_ms * 1e6));
+  settings.topology = topology;
+  const LinkGroups groups = topology.empty() ? LinkGroups{} : read_link_groups(topology);
+  if (!slot.empty()) {
+    settings.slot_bytes = parse_bytes(slot, "--slot");
+    if (*settings.slot_bytes <= 0) throw Failure("--slot: nothing fits 0 bytes", "write 64MiB");
+  }
+  using Mode = CoordinationSettings::Mode;
+  if (mode == "interleave") settings.mode = Mode::kInterleave;
+  if (mode == "orchestrate" || mode == "auto") settings.mode = Mode::kOrchestrate;
+  settings.chosen = mode == "auto";
+  if (order == "rotating") settings.order = trace::SlotOrder::kRotating;
+  if (order == "deadline") settings.order = trace::SlotOrder::kDeadline;
+  if (order == "auto") {
+    const std::size_t on_a_link = std::max<std::size_t>(largest_group(groups), 2);
+    const analyzer::RankLayout layout{on_a_link, on_a_link, static_cast<std::uint64_t>(synchronise)};
+    const auto best =
+        analyzer::choose_coordination(oversubscription.value_or(kUnknownOversubscription), layout);
+    if (best == analyzer::Coordination::kDeadline) settings.order = trace::SlotOrder::kDeadline;
+  }
+  return settings;
+}
+
+}  // namespace tferry::cli
