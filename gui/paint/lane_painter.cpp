@@ -1,6 +1,8 @@
 #include "gui/paint/lane_painter.hpp"
 
 #include "gui/paint/column_image.hpp"
+#include "gui/paint/pixel_buffer.hpp"
+#include "gui/paint/text_cache.hpp"
 #include "gui/session/tensor_lanes.hpp"
 #include "gui/time/time_text.hpp"
 
@@ -123,25 +125,27 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
   const QString text =
       item.id == 0 && item.count > 1 ? QStringLiteral("%1 events").arg(item.count) : label(lane, item);
   painter_.setPen(fill.alpha() < 128 ? scene_.theme.text : Theme::text_on(colour));
-  painter_.drawText(inside, Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
-                    painter_.fontMetrics().elidedText(text, Qt::ElideRight, inside.width()));
+  TextCache::of_this_thread().draw(painter_, inside, text);
 }
 
 void LanePainter::draw_columns(const QRect& row) {
-  QImage line(static_cast<int>(columns_.size()), 1, QImage::Format_ARGB32_Premultiplied);
-  auto* pixels = reinterpret_cast<QRgb*>(line.scanLine(0));
-  bool any = false;
+  const bool any =
+      std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.covered > 0; });
+  if (!any) return;
+  PixelBuffer& buffer = PixelBuffer::of_this_thread();
+  QRgb* pixels = buffer.resize(QSize(static_cast<int>(columns_.size()), row.height()));
   for (std::size_t x = 0; x < columns_.size(); ++x) {
     const Column& column = columns_[x];
     pixels[x] = 0;
     if (column.covered <= 0) continue;
-    any = true;
     const float alpha = std::min(1.0F, kFaintest + (1 - kFaintest) * column.covered);
     const auto strength = static_cast<int>(alpha * static_cast<float>(qAlpha(column.colour)));
     pixels[x] =
         qPremultiply(qRgba(qRed(column.colour), qGreen(column.colour), qBlue(column.colour), strength));
   }
-  if (any) painter_.drawImage(row, line);
+  for (int y = 1; y < row.height(); ++y)
+    std::copy(pixels, pixels + columns_.size(), pixels + static_cast<std::size_t>(y) * columns_.size());
+  painter_.drawImage(row.topLeft(), buffer.image());
 }
 
 void LanePainter::items(const Lane& lane, int index, const Slice& slice, const QRect& area) {

@@ -16,6 +16,8 @@ void set_palettes(Theme& theme) {
   theme.kernels = {QColor(0x77, 0xAA, 0xDD), QColor(0x44, 0xBB, 0x99), QColor(0xBB, 0xCC, 0x33),
                    QColor(0xEE, 0xDD, 0x88), QColor(0xFF, 0xAA, 0xBB), QColor(0x99, 0xDD, 0xFF),
                    QColor(0xAA, 0xAA, 0x00)};
+  for (std::size_t i = 0; i < theme.kernels.size(); ++i)
+    theme.markers[i] = theme.kernels[i].lighter(theme.dark ? 90 : 112);
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ QColor Theme::of(const Lane& lane, const Item& item, const NameBook& names) cons
     case LaneKind::kIterations:
       return item.tone == 1 ? (item.bytes % 2 == 0 ? group : border) : stripe;
     case LaneKind::kMarkers:
-      return kernels[names.hue(item.name_id) % kernels.size()].lighter(dark ? 90 : 112);
+      return markers[names.hue(item.name_id) % markers.size()];
     case LaneKind::kTensor:
       if (item.tone == static_cast<std::uint8_t>(TensorTone::kAlive)) return memory;
       if (item.tone == static_cast<std::uint8_t>(TensorTone::kParked)) return memory_parked;

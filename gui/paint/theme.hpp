@@ -21,6 +21,7 @@ struct Theme {
   QColor counter, counter_known;
   QColor wait, plan;
   std::array<QColor, 7> kernels;
+  std::array<QColor, 7> markers;  ///< the same, told apart from kernels
   bool dark = false;
 
   static Theme light();

@@ -2,6 +2,7 @@
 
 #include "gui/paint/arrow_painter.hpp"
 #include "gui/paint/lane_painter.hpp"
+#include "gui/paint/text_cache.hpp"
 #include "gui/time/time_text.hpp"
 
 #include <QFileInfo>
@@ -101,7 +102,7 @@ class Frame {
       font.setBold(true);
       painter_.setFont(font);
       painter_.setPen(scene_.theme.text);
-      painter_.drawText(rect.adjusted(10, 0, -10, 0), Qt::AlignVCenter | Qt::AlignLeft, group.title);
+      TextCache::of_this_thread(true).draw(painter_, rect.adjusted(10, 0, -10, 0), group.title);
       font.setBold(false);
       painter_.setFont(font);
       return;
@@ -109,8 +110,7 @@ class Frame {
     const Lane& lane = scene_.overview->lanes[static_cast<std::size_t>(strip.lane)];
     painter_.setPen(strip.lane == scene_.selected_lane ? scene_.theme.accent : scene_.theme.text);
     const QRect box(10, rect.top(), kTitleWidth - 18, std::min(rect.height(), row_height(lane)));
-    painter_.drawText(box, Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine,
-                      painter_.fontMetrics().elidedText(lane.title, Qt::ElideRight, box.width()));
+    TextCache::of_this_thread().draw(painter_, box, lane.title);
   }
 
   void axis(const Ticks& ticks) {

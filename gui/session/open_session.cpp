@@ -13,4 +13,12 @@ std::unique_ptr<OpenSession> OpenSession::open(const std::string& path) {
   return open;
 }
 
+std::unique_ptr<OpenSession> OpenSession::open_like(const std::string& path, OverviewPtr overview) {
+  auto open = std::make_unique<OpenSession>(
+      OpenSession{trace::Session::open(path), nullptr, std::move(overview), nullptr});
+  open->names = std::make_shared<const NameBook>(open->session);
+  open->reader = std::make_unique<SliceReader>(open->session, open->overview);
+  return open;
+}
+
 }  // namespace tferry::gui

@@ -18,6 +18,8 @@ struct OpenSession {
 
   /// Throws trace::SessionError.
   static std::unique_ptr<OpenSession> open(const std::string& path);
+  /// Once more, for another thread, with an overview that is known already.
+  static std::unique_ptr<OpenSession> open_like(const std::string& path, OverviewPtr overview);
 };
 
 }  // namespace tferry::gui

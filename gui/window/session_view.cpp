@@ -47,6 +47,7 @@ void SessionView::connect_workers() {
         warnings_->setVisible(!overview->warnings.empty());
         stack_->setCurrentIndex(0);
         timeline_->set_session(overview, names);
+        answers_.post([overview](SessionWorker& worker) { worker.open_like(overview->path, overview); });
         Q_EMIT opened();
       });
   connect(pictures, &SessionWorker::picture_ready, this, [this](PicturePtr picture, quint64 number) {
@@ -152,7 +153,6 @@ void SessionView::open(const QString& path) {
   matches_ = {};
   pending_answers_ = 0;
   pictures_.post([path](SessionWorker& worker) { worker.open(path); });
-  answers_.post([path](SessionWorker& worker) { worker.open(path); });
 }
 
 void SessionView::search(const QString& pattern) {

@@ -29,6 +29,13 @@ void SessionWorker::open(const QString& path) {
   });
 }
 
+void SessionWorker::open_like(const QString& path, OverviewPtr overview) {
+  guarded([&] {
+    session_.reset();
+    session_ = OpenSession::open_like(path.toStdString(), std::move(overview));
+  });
+}
+
 void SessionWorker::read_picture(TimeRange range, double ns_per_pixel, const std::set<int>& folded,
                                  quint64 number) {
   if (!session_) return;

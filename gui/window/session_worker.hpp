@@ -32,6 +32,8 @@ class SessionWorker : public QObject {
 
  public Q_SLOTS:
   void open(const QString& path);
+  /// The same for the second worker, which is spared what the first has found out.
+  void open_like(const QString& path, tferry::gui::OverviewPtr overview);
   /// `number` comes back with the picture; nothing comes back for one that was cancelled.
   void read_picture(tferry::gui::TimeRange range, double ns_per_pixel, const std::set<int>& folded,
                     quint64 number);
