@@ -162,6 +162,12 @@ Json time(const char* claim, const char* label, const std::vector<double>& sampl
           {"subject", {{"label", label}, {"samples_ns", samples}}}};
 }
 
+/// Runnable processes of the whole machine, a mean over the last minute: what was beside the measurement.
+double load() {
+  double average = 0;
+  return ::getloadavg(&average, 1) == 1 ? average : 0;
+}
+
 double peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -176,6 +182,7 @@ int run_benchmark(const Options& options) {
   const std::string path = cli::choose_session(options.session).path.string();
   Benchmark benchmark(QString::fromStdString(path));
   std::vector<double> p99;
+  const double load_before = load();
   for (int round = 0; round < moves.repeat; ++round) {
     benchmark.open();
     benchmark.frame_ns.clear();
@@ -183,16 +190,19 @@ int run_benchmark(const Options& options) {
     p99.push_back(percentile(benchmark.frame_ns, 0.99));
     for (const std::string& pattern : moves.searches) benchmark.search(pattern);
   }
-  const std::string note =
-      fmt::format("{} events, 1920 x 1080, software rendering, {} cores, file in the page cache",
-                  benchmark.events(), QThread::idealThreadCount());
-  Json raw = {
-      {"schema", "tferry.raw/1"},
-      {"date", QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString()},
-      {"git", ""},
-      {"machine",
-       {{"cpu_cores", QThread::idealThreadCount()}, {"os", QSysInfo::prettyProductName().toStdString()}}},
-      {"measurements", Json::array()}};
+  const std::string note = fmt::format(
+      "{} events, 1920 x 1080, software rendering, {} cores, file in the page cache; load average "
+      "{:.1f} before and {:.1f} after, this program included",
+      benchmark.events(), QThread::idealThreadCount(), load_before, load());
+  Json raw = {{"schema", "tferry.raw/1"},
+              {"date", QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString()},
+              {"git", ""},
+              {"machine",
+               {{"gpu", "none"},
+                {"gpus", 0},
+                {"cpu_cores", QThread::idealThreadCount()},
+                {"os", QSysInfo::prettyProductName().toStdString()}}},
+              {"measurements", Json::array()}};
   const std::string command = "tferry view SESSION --benchmark " + options.benchmark + " --json FILE";
   for (Json measurement : {time("viewer.open", "order to first full picture", benchmark.open_ns, note),
                            time("viewer.frame_p99", "99th percentile of a frame, by round", p99, note),
