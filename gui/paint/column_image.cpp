@@ -3,28 +3,52 @@
 #include "gui/paint/pixel_buffer.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace tferry::gui {
+namespace {
 
+/// A layer begins in a column.
+struct Begin {
+  std::uint32_t column;
+  std::uint32_t layer;
+};
+
+}  // namespace
+
+/// Each row is a copy of the one above it, changed only where a layer begins: what is left to do for a row is
+/// then a copy of memory, and the columns' changes are done once, not once a row.
 void ColumnImage::draw(QPainter& painter) const {
   if (area_.isEmpty()) return;
+  const auto width = static_cast<std::size_t>(area_.width()),
+             height = static_cast<std::size_t>(area_.height());
+  std::vector<std::uint32_t> first(height + 2, 0);  // of each row's beginnings: a counting sort
+  const auto row_of = [height](int top) {
+    return top < 0 ? std::size_t{0} : std::min(static_cast<std::size_t>(top), height);
+  };
+  for (const Layer& layer : layers_) {
+    for (std::size_t x = 0; x < width; ++x) ++first[row_of(layer.tops[x]) + 1];
+  }
+  for (std::size_t row = 1; row < first.size(); ++row) first[row] += first[row - 1];
+  std::vector<Begin> begins(first.back());
+  for (std::uint32_t number = 0; number < layers_.size(); ++number) {
+    for (std::size_t x = 0; x < width; ++x)
+      begins[first[row_of(layers_[number].tops[x])]++] = {static_cast<std::uint32_t>(x), number};
+  }
   PixelBuffer& buffer = PixelBuffer::of_this_thread();
-  QRgb* pixels = buffer.resize(area_.size());
-  const auto width = static_cast<std::size_t>(area_.width());
-  for (int y = 0; y < area_.height(); ++y) {
-    QRgb* line = pixels + static_cast<std::size_t>(y) * width;
-    std::fill(line, line + width, 0U);
-    for (const Layer& layer : layers_) cover(line, layer.tops.data(), width, y, layer.colour);
+  QRgb* line = buffer.resize(area_.size());
+  std::vector<std::uint32_t> highest(width, 0);
+  std::fill(line, line + width, 0U);
+  for (std::size_t row = 0, next = 0; row < height; ++row) {
+    if (row > 0) line = std::copy(line, line + width, line + width) - width;
+    for (; next < first[row]; ++next) {
+      const Begin& begin = begins[next];
+      if (begin.layer < highest[begin.column]) continue;  // a later layer covers it already
+      highest[begin.column] = begin.layer;
+      line[begin.column] = layers_[begin.layer].colour;
+    }
   }
   painter.drawImage(area_.topLeft(), buffer.image());
-}
-
-/// No branch and no other memory, so that compilers make vector instructions of it (see CMakeLists.txt).
-void ColumnImage::cover(QRgb* line, const int* tops, std::size_t width, int y, QRgb colour) {
-  for (std::size_t x = 0; x < width; ++x) {
-    const QRgb covered = 0U - static_cast<QRgb>(y >= tops[x]);
-    line[x] = (colour & covered) | (line[x] & ~covered);
-  }
 }
 
 }  // namespace tferry::gui

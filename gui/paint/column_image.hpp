@@ -28,7 +28,6 @@ class ColumnImage {
     std::vector<int> tops;
     QRgb colour;
   };
-  static void cover(QRgb* line, const int* tops, std::size_t width, int y, QRgb colour);
   static QRgb premultiplied(const QColor& colour) { return qPremultiply(colour.rgba()); }
 
   QRect area_;

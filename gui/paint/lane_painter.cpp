@@ -185,16 +185,18 @@ void LanePainter::limit_line(const QRect& area, double share, const QString& tex
   painter_.setPen(pen);
   painter_.drawLine(area.left(), y, area.right(), y);
   painter_.setPen(colour);
-  const int width = painter_.fontMetrics().horizontalAdvance(text) + 8;
+  const int width = TextCache::of_this_thread().width(painter_, text) + 8;
   const int text_y =
       y - area.top() > painter_.fontMetrics().height() + 2 ? y - painter_.fontMetrics().height() : y + 1;
-  painter_.drawText(QRect(area.right() - width, text_y, width - 4, painter_.fontMetrics().height()),
-                    Qt::AlignRight | Qt::AlignVCenter, text);
+  TextCache::of_this_thread().draw(
+      painter_, QRect(area.right() - width, text_y, width, painter_.fontMetrics().height()), text);
 }
 
 void LanePainter::scale_text(const QRect& area, const QString& text) {
   painter_.setPen(scene_.theme.muted);
-  painter_.drawText(area.adjusted(4, 1, -4, 0), Qt::AlignTop | Qt::AlignLeft, text);
+  TextCache::of_this_thread().draw(
+      painter_, QRect(area.left() + 4, area.top() + 1, area.width() - 8, painter_.fontMetrics().height()),
+      text);
 }
 
 void LanePainter::curve(const Lane& lane, const Slice& slice, const QRect& area) {

@@ -37,14 +37,17 @@ const TextCache::Line& TextCache::elided(const QPainter& painter, const QString&
   return *widths.insert(step, made);
 }
 
+void TextCache::use_font_of(const QPainter& painter) {
+  if (kept_ <= kMost && font_ == painter.font()) return;
+  font_ = painter.font();
+  lines_.clear();
+  elided_.clear();
+  kept_ = 0;
+}
+
 void TextCache::draw(QPainter& painter, const QRect& box, const QString& text) {
   if (text.isEmpty() || box.width() < kStep) return;
-  if (kept_ > kMost || !(font_ == painter.font())) {
-    font_ = painter.font();
-    lines_.clear();
-    elided_.clear();
-    kept_ = 0;
-  }
+  use_font_of(painter);
   const Line* shown = &line(painter, text);
   if (shown->width > box.width()) shown = &elided(painter, text, box.width());
   const int height = painter.fontMetrics().height();

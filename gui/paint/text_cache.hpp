@@ -18,12 +18,18 @@ class TextCache {
   static TextCache& of_this_thread(bool bold = false);
 
   void draw(QPainter& painter, const QRect& box, const QString& text);
+  /// Pixels of the whole text.
+  int width(const QPainter& painter, const QString& text) {
+    use_font_of(painter);
+    return line(painter, text).width;
+  }
 
  private:
   struct Line {
     QStaticText laid_out;
     int width = 0;  ///< pixels
   };
+  void use_font_of(const QPainter& painter);
   const Line& line(const QPainter& painter, const QString& text);
   const Line& elided(const QPainter& painter, const QString& text, int width);
 

@@ -62,12 +62,11 @@ class Frame {
   }
 
   void grid(const Ticks& ticks) {
-    painter_.setPen(scene_.theme.border);
-    painter_.drawLine(kTitleWidth - 1, kAxisHeight, kTitleWidth - 1, size_.height());
-    painter_.setPen(scene_.theme.grid);
+    // Rectangles of one pixel: Qt's raster engine draws upright lines several times slower.
+    painter_.fillRect(kTitleWidth - 1, kAxisHeight, 1, size_.height(), scene_.theme.border);
     for (const std::int64_t time : ticks.times) {
       const int x = kTitleWidth + static_cast<int>(std::lround(scene_.time.x_of(time)));
-      if (x >= kTitleWidth) painter_.drawLine(x, kAxisHeight, x, size_.height());
+      if (x >= kTitleWidth) painter_.fillRect(x, kAxisHeight, 1, size_.height(), scene_.theme.grid);
     }
   }
 
@@ -128,8 +127,9 @@ class Frame {
       painter_.setPen(scene_.theme.border);
       painter_.drawLine(x, kAxisHeight - 7, x, kAxisHeight - 2);
       painter_.setPen(scene_.theme.text);
-      painter_.drawText(x + 4, kAxisHeight - 10,
-                        moment_text(time - scene_.overview->origin_ns, static_cast<double>(ticks.step_ns)));
+      TextCache::of_this_thread().draw(
+          painter_, QRect(x + 4, 0, 200, kAxisHeight - 4),
+          moment_text(time - scene_.overview->origin_ns, static_cast<double>(ticks.step_ns)));
     }
     painter_.setClipping(false);
   }
