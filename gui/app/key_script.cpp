@@ -16,7 +16,7 @@ namespace {
 constexpr int kTickMs = 20;
 constexpr int kQuietTicks = 4;    // nothing was read for so long: the window is done
 constexpr int kMostTicks = 1500;  // 30 s
-constexpr std::array kCommands = {"report", "step", "steps", "key", "type", "expect", "picture"};
+constexpr std::array kCommands = {"report", "step", "steps", "key", "type", "choose", "expect", "picture"};
 
 QWidget* focused(MainWindow& window) {
   if (QWidget* dialog = QApplication::activeModalWidget()) return dialog;
@@ -82,6 +82,8 @@ bool KeyScript::run(const QString& line) {
     press(rest);
   } else if (command == QLatin1String("type")) {
     for (const QChar c : rest) send(focused(window_), 0, Qt::NoModifier, QString(c));
+  } else if (command == QLatin1String("choose")) {
+    choose(rest);
   } else if (command == QLatin1String("expect")) {
     expect(rest.section(QLatin1Char(' '), 0, 0), rest.section(QLatin1Char(' '), 1));
   } else if (!window_.grab().save(rest, "PNG")) {
@@ -101,17 +103,25 @@ void KeyScript::press(const QString& keys) {
   send(focused(window_), key.key(), key.keyboardModifiers(), letter ? keys.toLower() : QString());
 }
 
-bool KeyScript::panel_has(const QString& text) const {
-  const auto* panel = window_.front_panel();
-  for (const QTableView* view : panel->views()) {
+std::pair<QTableView*, QModelIndex> KeyScript::find_cell(const QString& text) const {
+  for (QTableView* view : window_.front_panel()->views()) {
     for (int row = 0; row < view->model()->rowCount(); ++row) {
       for (int column = 0; column < view->model()->columnCount(); ++column) {
-        if (view->model()->index(row, column).data().toString().contains(text, Qt::CaseInsensitive))
-          return true;
+        const QModelIndex cell = view->model()->index(row, column);
+        // Narrow no-break spaces stand between numbers and units; scripts have plain ones.
+        const QString shown = cell.data().toString().replace(QChar(0x202F), QLatin1Char(' '));
+        if (shown.contains(text, Qt::CaseInsensitive)) return {view, cell};
       }
     }
   }
-  return false;
+  return {nullptr, {}};
+}
+
+void KeyScript::choose(const QString& text) {
+  const auto [view, cell] = find_cell(text);
+  if (!view) return fail(QStringLiteral("no row to choose has \"%1\"").arg(text));
+  view->setCurrentIndex(cell);
+  send(view, Qt::Key_Return, Qt::NoModifier, {});
 }
 
 void KeyScript::expect(const QString& what, const QString& text) {
@@ -122,7 +132,7 @@ void KeyScript::expect(const QString& what, const QString& text) {
     holds = found == text && !window_.front_panel()->views().empty();
   } else if (what == QLatin1String("row")) {
     found = QStringLiteral("no such cell in report ") + window_.front_panel()->name();
-    holds = panel_has(text);
+    holds = find_cell(text).first != nullptr;
   } else if (what == QLatin1String("selected")) {
     found = window_.view()->facts().title;
     holds = found.contains(text, Qt::CaseInsensitive);
@@ -131,6 +141,15 @@ void KeyScript::expect(const QString& what, const QString& text) {
     if (scene.overview && scene.selected_lane >= 0)
       found = scene.overview->lanes[static_cast<std::size_t>(scene.selected_lane)].title;
     holds = found.contains(text, Qt::CaseInsensitive);
+  } else if (what == QLatin1String("related")) {
+    for (const Relation& relation : window_.view()->relations()) {
+      found += relation.text + QStringLiteral("; ");
+      holds = holds || relation.text.contains(text, Qt::CaseInsensitive);
+    }
+  } else if (what == QLatin1String("chart")) {
+    const ReportChart* chart = window_.front_panel()->chart();
+    found = chart ? QStringLiteral("%1 dots").arg(chart->dots().size()) : QStringLiteral("no chart");
+    holds = chart && static_cast<qint64>(chart->dots().size()) >= text.toLongLong();
   } else if (what == QLatin1String("message")) {
     found = window_.view()->has_failed() ? window_.view()->message() : QStringLiteral("(a timeline)");
     holds = found.contains(text, Qt::CaseInsensitive);

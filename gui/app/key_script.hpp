@@ -15,10 +15,13 @@ namespace tferry::gui {
 ///   key Ctrl+3           press a key, where the focus is
 ///   type TEXT            type into what has the focus
 ///   report NAME          choose a report
+///   choose TEXT          Enter on the first row of the report with that text in a cell
 ///   expect panel NAME    this report is in front, and has rows
 ///   expect row TEXT      ... one of them has a cell with this text
 ///   expect selected TEXT the title of the selected event has this text
 ///   expect lane TEXT     the title of the selected lane has this text
+///   expect related TEXT  an arrow of the selected event says so
+///   expect chart N       the report has a chart with at least so many dots
 ///   expect message TEXT  the window says this instead of a timeline
 ///   picture FILE         write the window as PNG
 ///
@@ -41,7 +44,9 @@ class KeyScript : public QObject {
   bool run(const QString& line);
   void expect(const QString& what, const QString& text);
   void press(const QString& keys);
-  bool panel_has(const QString& text) const;
+  /// The first cell with that text in the report in front, and the table that it is in.
+  std::pair<QTableView*, QModelIndex> find_cell(const QString& text) const;
+  void choose(const QString& text);
   void fail(const QString& why);
 
   MainWindow& window_;

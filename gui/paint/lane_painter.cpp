@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kWide = 3;         // pixels from which an event is drawn by itself
 constexpr double kLabelled = 34;    // ... and has its name written on it
+constexpr int kLateMark = 5;        // pixels on top of a fetch that was waited for
 constexpr float kFaintest = 0.22F;  // of a column with a single short event: still to be seen
 
 constexpr std::array kSyncs = {"wait", "event", "stream waits", "stream", "context"};
@@ -57,7 +58,8 @@ QString LanePainter::label(const Lane& lane, const Item& item) const {
       return word(kSyncs, item.tone);
     case LaneKind::kMoves:
     case LaneKind::kPlan:
-      return word(kMoves, item.tone) + QLatin1Char(' ') + bytes_text(static_cast<double>(item.bytes));
+      return (item.late ? QStringLiteral("late: ") : QString()) + word(kMoves, item.tone) + QLatin1Char(' ') +
+             bytes_text(static_cast<double>(item.bytes));
     case LaneKind::kMigrations:
       return word(kMigrations, item.tone);
     case LaneKind::kGates:
@@ -111,6 +113,7 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
   const bool parked =
       lane.kind == LaneKind::kTensor && item.tone == static_cast<std::uint8_t>(TensorTone::kParked);
   if (parked) painter_.fillRect(box, QBrush(scene_.theme.background, Qt::BDiagPattern));
+  if (item.late) painter_.fillRect(QRect(box.left(), box.top(), box.width(), kLateMark), scene_.theme.wait);
   if (item.open) painter_.fillRect(box, QBrush(scene_.theme.muted, Qt::BDiagPattern));
   const bool selected =
       item.id != 0 && scene_.selected == EventRef{item.table, item.id} && scene_.selected_lane == index;

@@ -12,6 +12,10 @@ struct Added {
 
 const Added kAdded[] = {
     {"contention", {"matrix", "which GPU lost how much to which, per iteration", report_matrix}},
+    {"plan", {"late", "planned and actual movements, and the time lost, by tensor", report_late}},
+    {"plan", {"curve", "step time against budget; a click shows that plan", report_curve}},
+    {"plan", {"waterfall", "the parts of an iteration, adding up to what was measured", report_waterfall}},
+    {"plan", {"advice", "what follows from all of it", report_advice}},
 };
 
 }  // namespace

@@ -14,5 +14,11 @@ const std::vector<cli::ReportKind>& panel_reports();
 const cli::ReportKind& find_panel_report(const std::string& name);
 
 std::vector<cli::Table> report_matrix(const cli::Scope& scope);  ///< GPUs by GPUs: time lost per iteration
+std::vector<cli::Table> report_late(
+    const cli::Scope& scope);  ///< planned against actual movements, by tensor
+std::vector<cli::Table> report_curve(const cli::Scope& scope);  ///< step time against budget; takes seconds
+std::vector<cli::Table> report_waterfall(
+    const cli::Scope& scope);  ///< the parts of an iteration, adding up to it
+std::vector<cli::Table> report_advice(const cli::Scope& scope);  ///< what to do about it
 
 }  // namespace tferry::gui

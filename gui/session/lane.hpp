@@ -95,6 +95,7 @@ struct Item {
   std::uint8_t row = 0;
   std::uint8_t tone = 0;  ///< copy kind, sync kind, transfer kind, by table
   bool open = false;      ///< still running when the recording ended
+  bool late = false;      ///< a fetch that an operation waited for
 };
 
 /// A stretch of a curve. In bytes or bytes/s; `part` is the share of `mean` that recorded events explain, or

@@ -4,6 +4,7 @@
 #include "gui/session/slice_reader.hpp"
 #include "trace/session.hpp"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -16,8 +17,9 @@ struct OpenSession {
   OverviewPtr overview;
   std::unique_ptr<SliceReader> reader;
 
-  /// Throws trace::SessionError.
-  static std::unique_ptr<OpenSession> open(const std::string& path);
+  /// Throws trace::SessionError, also soon after `cancelled` became true.
+  static std::unique_ptr<OpenSession> open(const std::string& path,
+                                           const std::atomic<bool>* cancelled = nullptr);
   /// Once more, for another thread, with an overview that is known already.
   static std::unique_ptr<OpenSession> open_like(const std::string& path, OverviewPtr overview);
 };

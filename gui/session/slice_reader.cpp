@@ -42,7 +42,8 @@ LaneKey key_of(const Lane& lane) {
   }
 }
 
-/// Rows of one table as items. Columns: process, device, key, owner, id, start, end, name, bytes, tone, open.
+/// Rows of one table as items. Columns: process, device, key, owner, id, start, end, name, bytes, tone, open
+/// (of movements: late).
 struct ItemSource {
   LaneKind kind;
   EventTable table;
@@ -76,8 +77,11 @@ constexpr ItemSource kItems[] = {
      "AND start_ns < ? ORDER BY start_ns"},
     {LaneKind::kMoves, EventTable::kSwap,
      "SELECT swap.process_id, swap.device_id, 0, 0, swap.id, coalesce(memcpy.start_ns, submit_ns) AS s, "
-     "coalesce(memcpy.end_ns, submit_ns), 0, swap.bytes, swap.kind, 0 FROM swap LEFT JOIN memcpy ON "
-     "memcpy.id = memcpy_id "
+     "coalesce(memcpy.end_ns, submit_ns), 0, swap.bytes, swap.kind, swap.kind = 2 AND waited.o IS NOT NULL "
+     "FROM swap "
+     "LEFT JOIN memcpy ON memcpy.id = memcpy_id LEFT JOIN (SELECT DISTINCT process_id AS p, operation AS o "
+     "FROM gate) AS "
+     "waited ON waited.p = swap.process_id AND waited.o = swap.operation "
      "WHERE submit_ns >= ? AND submit_ns < ? ORDER BY s"},
     {LaneKind::kMigrations, EventTable::kUmEvent,
      "SELECT process_id, coalesce(destination_device_id, source_device_id), 0, 0, rowid, start_ns, "
@@ -255,7 +259,7 @@ class SliceReader::Reading {
           item.name_id = row.integer(7);
           item.bytes = row.integer(8);
           item.tone = static_cast<std::uint8_t>(row.integer(9));
-          item.open = row.integer(10) != 0;
+          (source.kind == LaneKind::kMoves ? item.late : item.open) = row.integer(10) != 0;
           item.table = source.table;
           if (item.open) item.end_ns = std::max(item.start_ns, reader_.overview_->range.to_ns);
           if (source.kind == LaneKind::kContention)

@@ -4,7 +4,9 @@
 #include "cli/report/scope.hpp"
 #include "gui/app/screenshot.hpp"
 #include "gui/report/panel_reports.hpp"
+#include "gui/time/time_text.hpp"
 #include "gui/window/key_help.hpp"
+#include "gui/window/row_navigation.hpp"
 #include "gui/window/theme_choice.hpp"
 
 #include <QApplication>
@@ -15,7 +17,6 @@
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
-#include <QRegularExpression>
 #include <QSettings>
 #include <QStatusBar>
 #include <QTimer>
@@ -29,6 +30,8 @@ namespace {
 
 constexpr int kMostRecent = 10;
 constexpr int kReloadDelayMs = 300;  // a file is written in several steps
+constexpr int kMessageMs = 4000;
+constexpr const char* kCompare = "compare";  // the report about two sessions
 
 }  // namespace
 
@@ -53,29 +56,33 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
                            ? settings.value(QStringLiteral("theme"), QStringLiteral("auto")).toString()
                            : QStringLiteral("auto");
   apply_theme(options.theme == "auto" ? kept : QString::fromStdString(options.theme));
-  connect(&watcher_, &QFileSystemWatcher::fileChanged, this, [this] {
-    QTimer::singleShot(kReloadDelayMs, this, [this] {
-      if (QFileInfo::exists(path_)) open(path_);
-    });
-  });
+  reload_.setSingleShot(true);
+  reload_.setInterval(kReloadDelayMs);
+  connect(&reload_, &QTimer::timeout, this, &MainWindow::follow);
+  connect(&watcher_, &QFileSystemWatcher::fileChanged, &reload_, qOverload<>(&QTimer::start));
+  connect(&watcher_, &QFileSystemWatcher::directoryChanged, &reload_, qOverload<>(&QTimer::start));
 }
 
 void MainWindow::make_panels() {
   tabs_ = new QTabWidget;
   tabs_->setDocumentMode(true);
   tabs_->setAccessibleName(QStringLiteral("Reports"));
-  for (const cli::ReportKind& kind : panel_reports()) {
-    auto* panel = new ReportPanel(QString::fromUtf8(kind.name));
-    connect(panel, &ReportPanel::row_chosen, this, &MainWindow::row_chosen);
-    const int tab = tabs_->addTab(panel, QString::fromUtf8(kind.name));
-    tabs_->setTabToolTip(tab, QString::fromUtf8(kind.what));
-  }
+  for (const cli::ReportKind& kind : panel_reports()) add_panel(kind.name, kind.what);
+  add_panel(kCompare, "what differs from the session below");
   connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::refresh_panel);
   panel_dock_ = new QDockWidget(QStringLiteral("Reports"));
   panel_dock_->setObjectName(QStringLiteral("reports"));
   panel_dock_->setWidget(tabs_);
   addDockWidget(Qt::BottomDockWidgetArea, panel_dock_);
   resizeDocks({panel_dock_}, {280}, Qt::Vertical);
+}
+
+void MainWindow::add_panel(const char* name, const char* what) {
+  auto* panel = new ReportPanel(QString::fromUtf8(name));
+  connect(panel, &ReportPanel::row_chosen, this, &MainWindow::row_chosen);
+  connect(panel, &ReportPanel::dot_chosen, this, &MainWindow::dot_chosen);
+  const int tab = tabs_->addTab(panel, QString::fromUtf8(name));
+  tabs_->setTabToolTip(tab, QString::fromUtf8(what));
 }
 
 void MainWindow::make_details() {
@@ -204,29 +211,36 @@ void MainWindow::refresh_panel(int tab) {
   auto* shown = qobject_cast<ReportPanel*>(tabs_->widget(tab));
   if (!shown || !view_->overview() || fresh_[shown->name()]) return;
   fresh_[shown->name()] = true;
-  view_->make_report(shown->name(), only_visible_->isChecked() ? view_->timeline()->visible() : TimeRange());
+  if (shown->name() == QLatin1String(kCompare)) {
+    if (below_ && below_->overview()) return view_->compare_with(below_->overview()->path);
+    return shown->show_message(
+        QStringLiteral("Ctrl+Shift+O opens a second session below this one; what differs is told here."));
+  }
+  view_->make_report(shown->name(), only_visible_->isChecked() ? view_->timeline()->visible() : TimeRange(),
+                     plan_);
 }
 
 void MainWindow::row_chosen(const QString& report, const QMap<QString, QString>& cells,
                             const QString& column) {
-  if (report == QLatin1String("memory")) return view_->timeline()->show_memory_peak();
-  if (report == QLatin1String("contention") && cells.contains(QStringLiteral("after start")))
-    return view_->go_to_window(view_->overview()->origin_ns +
-                               cells[QStringLiteral("after start")].toLongLong());
-  if (report == QLatin1String("contention") || report == QLatin1String("matrix")) {
-    const QString gpu = cells.value(QStringLiteral("lost by"), cells.value(QStringLiteral("gpu")));
-    const bool any = column == QLatin1String("lost by") || column == QLatin1String("in all");
-    const QString whom = cells.value(QStringLiteral("lost to"), any ? QString() : column);
-    return view_->go_to_worst_window(
-        gpu.section(QLatin1Char(' '), -1).toLongLong(),
-        report == QLatin1String("matrix") || whom.startsWith(QLatin1String("GPU"))
-            ? whom.section(QLatin1Char(','), 0, 0)
-            : QString());
-  }
-  const QString name = cells.value(QStringLiteral("name"), cells.value(QStringLiteral("operation")));
-  if (name.isEmpty() || name == QLatin1String("-")) return;
-  search_->setText(QLatin1Char('^') + QRegularExpression::escape(name) + QLatin1Char('$'));
-  view_->search(search_->text());
+  const QString plan = cells.value(QStringLiteral("plan"));
+  if (!plan.isEmpty() && plan != QLatin1String("-")) return show_plan(plan.toLongLong());
+  if (!go_to_row(*view_, {report, cells, column}))
+    statusBar()->showMessage(QStringLiteral("this row has no place on the time axis"), kMessageMs);
+}
+
+void MainWindow::show_plan(qint64 plan) {
+  plan_ = plan;
+  fresh_.erase(QStringLiteral("plan"));
+  show_panel(QStringLiteral("plan"));
+}
+
+void MainWindow::dot_chosen(qint64 plan, double budget_bytes, double time_ns) {
+  if (plan != 0) return show_plan(plan);
+  statusBar()->showMessage(
+      QStringLiteral("%1 under %2, simulated; no such plan is stored: tferry analyze --budget %3 %4")
+          .arg(duration_text(static_cast<std::int64_t>(time_ns)), bytes_text(budget_bytes))
+          .arg(static_cast<qint64>(budget_bytes))
+          .arg(path_));
 }
 
 void MainWindow::selection_changed() {
@@ -298,10 +312,32 @@ void MainWindow::show_keys() { KeyHelp::show_over(this); }
 
 void MainWindow::open(const QString& path) {
   path_ = path;
-  watcher_.addPath(path);
+  plan_ = 0;
+  watch();
   add_recent(path);
   statusBar()->showMessage(QStringLiteral("Opening ") + path, 2000);
   view_->open(path);
+}
+
+/// A session is published by renaming a whole file to its name: the watch on the file ends then, that on its
+/// folder tells of it, also where the job still runs and there is no session yet.
+void MainWindow::watch() {
+  const QStringList old = watcher_.files() + watcher_.directories();
+  if (!old.isEmpty()) watcher_.removePaths(old);
+  const QFileInfo file(path_);
+  if (file.exists()) watcher_.addPath(path_);
+  if (QFileInfo(file.absolutePath()).isDir()) watcher_.addPath(file.absolutePath());
+  seen_ = {file.lastModified(), file.size()};
+}
+
+void MainWindow::follow() {
+  const QFileInfo file(path_);
+  const std::pair<QDateTime, qint64> now{file.lastModified(), file.size()};
+  if (!file.exists() || now == seen_) return;
+  const bool again = view_->overview() != nullptr;
+  watch();
+  statusBar()->showMessage(QStringLiteral("%1 was written anew").arg(file.fileName()), kMessageMs);
+  view_->open(path_, again);
 }
 
 void MainWindow::open_below(const QString& path) {
@@ -317,6 +353,9 @@ void MainWindow::open_below(const QString& path) {
       if (view_->overview())
         below_->timeline()->show_range(
             aligned(view_->timeline()->visible(), *view_->overview(), *below_->overview()));
+      fresh_.erase(QString::fromUtf8(kCompare));
+      show_panel(QString::fromUtf8(kCompare));
+      view_->timeline()->setFocus();
     });
   }
   below_->open(path);

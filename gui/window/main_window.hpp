@@ -5,6 +5,7 @@
 #include "gui/window/session_view.hpp"
 
 #include <QAction>
+#include <QDateTime>
 #include <QDockWidget>
 #include <QFileSystemWatcher>
 #include <QLineEdit>
@@ -13,8 +14,10 @@
 #include <QSplitter>
 #include <QTabWidget>
 #include <QTableWidget>
+#include <QTimer>
 
 #include <map>
+#include <utility>
 
 namespace tferry::gui {
 
@@ -50,6 +53,7 @@ class MainWindow : public QMainWindow {
 
  private:
   void make_panels();
+  void add_panel(const char* name, const char* what);
   void make_details();
   void make_menus();
   void make_search();
@@ -58,6 +62,12 @@ class MainWindow : public QMainWindow {
   void refresh_panel(int tab);
   void invalidate_panels();
   void row_chosen(const QString& report, const QMap<QString, QString>& cells, const QString& column);
+  /// Report plan, about that one.
+  void show_plan(qint64 plan);
+  void dot_chosen(qint64 plan, double budget_bytes, double time_ns);
+  void watch();
+  /// Opens the session again if it was replaced.
+  void follow();
   void selection_changed();
   void show_facts();
   void show_search();
@@ -79,7 +89,10 @@ class MainWindow : public QMainWindow {
   QDockWidget* panel_dock_;
   QDockWidget* details_dock_;
   QFileSystemWatcher watcher_;
-  std::map<QString, bool> fresh_;  ///< reports that are shown as they are now
+  QTimer reload_;
+  std::pair<QDateTime, qint64> seen_;  ///< when the file was written, and its size
+  qint64 plan_ = 0;                    ///< that report plan tells about; 0: the newest
+  std::map<QString, bool> fresh_;      ///< reports that are shown as they are now
   QString path_;
 };
 

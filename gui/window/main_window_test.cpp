@@ -6,6 +6,7 @@
 #include "gui/model/report_model.hpp"
 #include "gui/testing/analyzed_golden.hpp"
 #include "gui/testing/contended_session.hpp"
+#include "gui/testing/planned_session.hpp"
 #include "gui/testing/session_maker.hpp"
 #include "gui/window/key_help.hpp"
 
@@ -160,6 +161,67 @@ TEST_F(MainWindowTest, AWindowOfTheRankedListIsJumpedToAndItsRowMarked) {
   ASSERT_TRUE(soon([&] { return window_.view()->relations().size() == 1; })) << "the copy that slowed it";
 }
 
+TEST_F(MainWindowTest, AClickOnADotOfTheCurveShowsThatPlan) {
+  open(analyzed_golden());
+  window_.show_panel(QStringLiteral("curve"));
+  ReportPanel* panel = window_.front_panel();
+  ASSERT_TRUE(soon([&] { return panel->chart() && !panel->chart()->dots().empty(); }));
+  const ChartDot plan = panel->chart()->dots().back();
+  ASSERT_EQ(plan.plan, 1);
+  QTest::mouseClick(panel->chart(), Qt::LeftButton, {}, plan.place.toPoint());
+  EXPECT_EQ(window_.front_panel()->name().toStdString(), "plan");
+}
+
+TEST_F(MainWindowTest, DifferencesFromTheSessionBelowAreSummedUp) {
+  open(planned_session());
+  window_.open_below(QString::fromStdString(planned_session()));
+  ASSERT_TRUE(soon([&] { return window_.front_panel()->name() == QLatin1String("compare"); }));
+  ASSERT_TRUE(soon([&] { return window_.front_panel()->views().size() == 2; }));
+}
+
+TEST_F(MainWindowTest, AFetchThatWasWaitedForIsMarked) {
+  open(planned_session());
+  std::string late;
+  const Overview& overview = *window_.view()->overview();
+  for (std::size_t lane = 0; lane < overview.lanes.size(); ++lane) {
+    if (overview.lanes[lane].kind != LaneKind::kMoves) continue;
+    for (const Item& item : timeline()->scene().picture->slices[lane]->items)
+      late += item.late ? "late " : "- ";
+  }
+  EXPECT_EQ(late, "- late - - ");
+}
+
+TEST_F(MainWindowTest, ASessionThatIsWrittenAnewIsFollowedFromWhereItIsShown) {
+  const std::string path = directory_ / "s.tferry";
+  SessionMaker(path).kernel("k", 0, 1000).publish();
+  open(path);
+  key(Qt::Key_W);
+  const TimeRange before = timeline()->visible();
+  SessionMaker(directory_ / "longer.tferry").kernel("k", 0, 1000).kernel("k", 1000, 9000).publish();
+  std::filesystem::rename(directory_ / "longer.tferry", path);
+  ASSERT_TRUE(soon([&] { return window_.view()->overview() && window_.view()->overview()->events == 2; }));
+  EXPECT_EQ(timeline()->visible().length(), before.length());
+  ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
+}
+
+TEST_F(MainWindowTest, ASessionThatIsNotThereYetIsOpenedOnceItIs) {
+  const std::string path = directory_ / "s.tferry";
+  open(path);
+  ASSERT_TRUE(window_.view()->has_failed());
+  SessionMaker(path).kernel("k", 0, 1000).publish();
+  ASSERT_TRUE(soon([&] { return window_.view()->overview() && !window_.view()->has_failed(); }));
+}
+
+TEST(OpenSessionTest, OpeningIsGivenUpWhenItIsCancelled) {
+  const trace::TestDirectory directory;
+  SessionMaker maker(directory / "s.tferry");
+  for (int i = 0; i < 20'000; ++i) maker.kernel("k", i, i + 1);
+  maker.publish();
+  const std::atomic<bool> cancelled = true;
+  EXPECT_THROW(OpenSession::open(directory / "s.tferry", &cancelled), trace::SessionError);
+  EXPECT_NO_THROW(OpenSession::open(directory / "s.tferry"));
+}
+
 TEST_F(MainWindowTest, ACellOfTheMatrixLeadsToItsWorstWindow) {
   open(contended_session());
   window_.show_panel(QStringLiteral("matrix"));
@@ -256,9 +318,19 @@ TEST(KeyHelpTest, NamesEveryKeyOfTheTimeline) {
 
 class TaskTest : public MainWindowTest, public ::testing::WithParamInterface<std::string> {};
 
+/// The session that a script is about: its first line may name one, "# session: contended"; else the golden
+/// one.
+const std::string& session_of(const std::string& script) {
+  const std::string text = trace::slurp(script);
+  if (text.starts_with("# session: contended\n")) return contended_session();
+  if (text.starts_with("# session: planned\n")) return planned_session();
+  return analyzed_golden();
+}
+
 TEST_P(TaskTest, IsDoneInTheStepsThatAreAllowed) {
-  open(analyzed_golden());
-  KeyScript script(window_, QString::fromStdString(std::string(TFERRY_TASKS) + "/" + GetParam() + ".keys"));
+  const std::string file = std::string(TFERRY_TASKS) + "/" + GetParam() + ".keys";
+  open(session_of(file));
+  KeyScript script(window_, QString::fromStdString(file));
   bool finished = false;
   QObject::connect(&script, &KeyScript::finished, [&] { finished = true; });
   script.start();

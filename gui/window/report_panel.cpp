@@ -58,6 +58,7 @@ ReportPanel::ReportPanel(QString name, QWidget* parent)
 
 void ReportPanel::clear() {
   views_.clear();
+  chart_ = nullptr;
   while (QLayoutItem* item = content_->takeAt(0)) {
     delete item->widget();
     delete item;
@@ -74,6 +75,11 @@ void ReportPanel::show_message(const QString& text) {
 
 void ReportPanel::show_tables(const TablesPtr& tables) {
   clear();
+  if (ReportChart::is_for(*tables)) {
+    chart_ = new ReportChart(tables);
+    connect(chart_, &ReportChart::chosen, this, &ReportPanel::dot_chosen);
+    content_->addWidget(chart_);
+  }
   for (std::size_t i = 0; i < tables->size(); ++i) {
     const cli::Table& table = (*tables)[i];
     content_->addWidget(

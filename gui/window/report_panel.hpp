@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/window/report_chart.hpp"
 #include "gui/window/session_worker.hpp"
 
 #include <QLineEdit>
@@ -30,11 +31,14 @@ class ReportPanel : public QWidget {
   QString selected_csv() const;
   const std::vector<QTableView*>& views() const { return views_; }
   QLineEdit* filter() const { return filter_; }
+  ReportChart* chart() const { return chart_; }  ///< nullptr: the report has none
 
  Q_SIGNALS:
   /// A row was chosen: the plain values of its cells by the heads of their columns, and the head of the
   /// chosen one.
   void row_chosen(const QString& report, const QMap<QString, QString>& cells, const QString& column);
+  /// A dot of the curve was: its plan, 0 for none, and its budget.
+  void dot_chosen(qint64 plan, double budget_bytes, double time_ns);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
@@ -44,6 +48,7 @@ class ReportPanel : public QWidget {
   QTableView* add_table(const TablesPtr& tables, std::size_t index);
 
   QString name_;
+  ReportChart* chart_ = nullptr;
   QLineEdit* filter_;
   QVBoxLayout* content_;
   std::vector<QTableView*> views_;

@@ -1,11 +1,18 @@
 #include "gui/window/session_view.hpp"
 
+#include <QProgressBar>
+#include <QPushButton>
 #include <QVBoxLayout>
 
 #include <functional>
 #include <utility>
 
 namespace tferry::gui {
+namespace {
+
+constexpr int kShowOpeningMs = 400;  // most sessions are open by then
+
+}  // namespace
 
 SessionView::SessionView(QWidget* parent)
     : QWidget(parent),
@@ -25,6 +32,7 @@ SessionView::SessionView(QWidget* parent)
   message_->setAccessibleName(QStringLiteral("Message"));
   stack_->addWidget(timeline_);
   stack_->addWidget(message_);
+  stack_->addWidget(make_opening_page());
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -32,6 +40,30 @@ SessionView::SessionView(QWidget* parent)
   layout->addWidget(stack_, 1);
   connect_workers();
   connect_timeline();
+}
+
+/// Shown when opening takes more than a moment.
+QWidget* SessionView::make_opening_page() {
+  opening_ = new QLabel;
+  opening_->setAlignment(Qt::AlignCenter);
+  auto* bar = new QProgressBar;
+  bar->setRange(0, 0);
+  bar->setMaximumWidth(320);
+  bar->setAccessibleName(QStringLiteral("Opening"));
+  auto* button = new QPushButton(QStringLiteral("Cancel"));
+  button->setShortcut(QKeySequence(Qt::Key_Escape));
+  connect(button, &QPushButton::clicked, this, &SessionView::cancel);
+  auto* page = new QWidget;
+  auto* layout = new QVBoxLayout(page);
+  layout->addStretch(1);
+  for (QWidget* widget :
+       {static_cast<QWidget*>(opening_), static_cast<QWidget*>(bar), static_cast<QWidget*>(button)})
+    layout->addWidget(widget, 0, Qt::AlignHCenter);
+  layout->addStretch(1);
+  opening_timer_.setSingleShot(true);
+  opening_timer_.setInterval(kShowOpeningMs);
+  connect(&opening_timer_, &QTimer::timeout, this, [this] { stack_->setCurrentIndex(2); });
+  return page;
 }
 
 void SessionView::connect_workers() {
@@ -46,8 +78,9 @@ void SessionView::connect_workers() {
             QStringList(overview->warnings.begin(), overview->warnings.end()).join(QStringLiteral("\n⚠  ")));
         warnings_->setVisible(!overview->warnings.empty());
         stack_->setCurrentIndex(0);
-        timeline_->set_session(overview, names);
+        opening_timer_.stop();
         answers_.post([overview](SessionWorker& worker) { worker.open_like(overview->path, overview); });
+        again_ ? timeline_->set_session_again(overview, names) : timeline_->set_session(overview, names);
         Q_EMIT opened();
       });
   connect(pictures, &SessionWorker::picture_ready, this, [this](PicturePtr picture, quint64 number) {
@@ -56,7 +89,7 @@ void SessionView::connect_workers() {
     timeline_->set_picture(std::move(picture));
     if (is_settled()) Q_EMIT settled();
   });
-  for (SessionWorker* worker : {pictures, answers_.worker()})
+  for (SessionWorker* worker : {pictures, answers_.worker(), estimates_.worker()})
     connect(worker, &SessionWorker::failed, this, &SessionView::show_failure);
   SessionWorker* answers = answers_.worker();
   connect(answers, &SessionWorker::facts_ready, this, [this](const EventFacts& facts, quint64) {
@@ -84,14 +117,16 @@ void SessionView::connect_workers() {
     Q_EMIT searched();
     answered();
   });
-  connect(answers, &SessionWorker::report_ready, this, [this](const QString& name, const TablesPtr& tables) {
-    Q_EMIT report_ready(name, tables);
-    answered();
-  });
-  connect(answers, &SessionWorker::report_failed, this, [this](const QString& name, const QString& why) {
-    Q_EMIT report_failed(name, why);
-    answered();
-  });
+  for (SessionWorker* worker : {answers, estimates_.worker()}) {
+    connect(worker, &SessionWorker::report_ready, this, [this](const QString& name, const TablesPtr& tables) {
+      Q_EMIT report_ready(name, tables);
+      answered();
+    });
+    connect(worker, &SessionWorker::report_failed, this, [this](const QString& name, const QString& why) {
+      Q_EMIT report_failed(name, why);
+      answered();
+    });
+  }
 }
 
 void SessionView::connect_timeline() {
@@ -137,6 +172,7 @@ void SessionView::answered() {
 }
 
 void SessionView::show_failure(const QString& what, const QString& remedy) {
+  opening_timer_.stop();
   pending_answers_ = 0;
   failure_ = what;
   message_->setText(
@@ -146,7 +182,12 @@ void SessionView::show_failure(const QString& what, const QString& remedy) {
   Q_EMIT failed(what);
 }
 
-void SessionView::open(const QString& path) {
+void SessionView::cancel() { pictures_.worker()->cancel(); }
+
+void SessionView::open(const QString& path, bool again) {
+  again_ = again && overview_;
+  opening_->setText(QStringLiteral("Opening ") + path);
+  opening_timer_.start();
   overview_.reset();
   selection_ = {};
   facts_ = {};
@@ -176,6 +217,13 @@ void SessionView::step_match(int step) {
   });
 }
 
+void SessionView::go_to_first(int lane) {
+  timeline_->show_lane(lane);
+  ask([lane, from = overview_->range.from_ns - 1](SessionWorker& worker) {
+    worker.find_next({}, lane, from, 1);
+  });
+}
+
 void SessionView::go_to_window(std::int64_t start_ns) {
   frame_found_ = true;
   ask([start_ns](SessionWorker& worker) { worker.find_window(start_ns); });
@@ -186,8 +234,22 @@ void SessionView::go_to_worst_window(std::int64_t victim_gpu, const QString& cul
   ask([victim_gpu, culprit](SessionWorker& worker) { worker.find_worst_window(victim_gpu, culprit); });
 }
 
-void SessionView::make_report(const QString& name, TimeRange range) {
-  ask([name, range](SessionWorker& worker) { worker.make_report(name, range); });
+void SessionView::make_report(const QString& name, TimeRange range, std::int64_t plan) {
+  const auto order = [=](SessionWorker& worker) { worker.make_report(name, range, plan); };
+  name == QLatin1String("curve") ? estimate(order) : ask(order);
+}
+
+void SessionView::compare_with(const QString& path) {
+  estimate([path](SessionWorker& worker) { worker.compare_with(path); });
+}
+
+/// The worker opens the session when it is first needed, and again when it was replaced.
+void SessionView::estimate(std::function<void(SessionWorker&)> order) {
+  ++pending_answers_;
+  estimates_.post([overview = overview_, order = std::move(order)](SessionWorker& worker) {
+    worker.open_like(overview->path, overview);
+    order(worker);
+  });
 }
 
 void SessionView::set_theme(const Theme& theme) {

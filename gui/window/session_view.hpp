@@ -5,6 +5,7 @@
 
 #include <QLabel>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QWidget>
 
 #include <functional>
@@ -19,13 +20,20 @@ class SessionView : public QWidget {
  public:
   explicit SessionView(QWidget* parent = nullptr);
 
-  void open(const QString& path);
+  /// Again after the file was replaced: stays at the same place.
+  void open(const QString& path, bool again = false);
+  /// Gives up opening; the window says so.
+  void cancel();
   void search(const QString& pattern);
   /// To the next (1) or previous (-1) match of the search.
   void step_match(int step);
+  /// To the first event of a lane.
+  void go_to_first(int lane);
   void go_to_window(std::int64_t start_ns);
   void go_to_worst_window(std::int64_t victim_gpu, const QString& culprit);
-  void make_report(const QString& name, TimeRange range);
+  void make_report(const QString& name, TimeRange range, std::int64_t plan = 0);
+  /// Report "compare", with that session below.
+  void compare_with(const QString& path);
   void set_theme(const Theme& theme);
 
   TimelineView* timeline() const { return timeline_; }
@@ -36,6 +44,8 @@ class SessionView : public QWidget {
   const std::vector<Relation>& relations() const { return timeline_->scene().relations; }
   const FoundEvent& selection() const { return selection_; }
   bool has_failed() const { return stack_->currentIndex() == 1; }
+  /// It takes so long that the window shows it.
+  bool is_opening() const { return stack_->currentIndex() == 2; }
   QString message() const { return message_->text(); }
   const QString& failure() const { return failure_; }  ///< the same without a remedy and without markup
   /// The newest picture shows what is visible, and nothing is on its way.
@@ -52,9 +62,11 @@ class SessionView : public QWidget {
   void report_failed(const QString& name, const QString& why);
 
  private:
+  QWidget* make_opening_page();
   void connect_workers();
   void connect_timeline();
   void show_failure(const QString& what, const QString& remedy);
+  void estimate(std::function<void(SessionWorker&)> order);
   void ask(std::function<void(SessionWorker&)> order);
   void answered();
 
@@ -62,6 +74,9 @@ class SessionView : public QWidget {
   QStackedWidget* stack_;
   TimelineView* timeline_;
   QLabel* message_;
+  QLabel* opening_;
+  QTimer opening_timer_;
+  bool again_ = false;
   QString failure_;
   OverviewPtr overview_;
   std::shared_ptr<const NameBook> names_;
@@ -73,6 +88,7 @@ class SessionView : public QWidget {
   bool frame_found_ = false;  ///< what is found next is to be framed
   SessionLink pictures_;      ///< last, so that their threads end first
   SessionLink answers_;
+  SessionLink estimates_;  ///< reports that take seconds, so that no other answer waits for them
 };
 
 }  // namespace tferry::gui

@@ -2,6 +2,7 @@
 
 #include "cli/failure.hpp"
 #include "cli/session/choose_session.hpp"
+#include "gui/report/compare_report.hpp"
 #include "gui/report/panel_reports.hpp"
 
 #include <exception>
@@ -22,9 +23,17 @@ void SessionWorker::guarded(Work&& work) {
 }
 
 void SessionWorker::open(const QString& path) {
+  cancelled_ = false;
   guarded([&] {
     session_.reset();
-    session_ = OpenSession::open(path.toStdString());
+    try {
+      session_ = OpenSession::open(path.toStdString(), &cancelled_);
+    } catch (const trace::SessionError&) {
+      if (!cancelled_) throw;
+      Q_EMIT failed(QStringLiteral("opening %1 was cancelled").arg(path),
+                    QStringLiteral("open it again with Ctrl+O"));
+      return;
+    }
     Q_EMIT opened(session_->overview, session_->names);
   });
 }
@@ -95,7 +104,7 @@ void SessionWorker::find_next(std::vector<std::int64_t> names, int lane, qint64 
   });
 }
 
-void SessionWorker::make_report(const QString& name, TimeRange range) {
+void SessionWorker::make_report(const QString& name, TimeRange range, qint64 plan) {
   if (!session_) return;
   try {
     cli::ScopeOptions options;
@@ -106,8 +115,22 @@ void SessionWorker::make_report(const QString& name, TimeRange range) {
       options.to = std::to_string(std::max<std::int64_t>(1, range.to_ns - origin)) + "ns";
     }
     const cli::Scope scope(session_->session, options);
-    auto tables =
-        std::make_shared<const std::vector<cli::Table>>(find_panel_report(name.toStdString()).make(scope));
+    auto tables = std::make_shared<const std::vector<cli::Table>>(
+        plan != 0 && name == QLatin1String("plan") ? cli::report_plan_of(scope, plan)
+                                                   : find_panel_report(name.toStdString()).make(scope));
+    Q_EMIT report_ready(name, std::move(tables));
+  } catch (const std::exception& error) {
+    Q_EMIT report_failed(name, QString::fromUtf8(error.what()));
+  }
+}
+
+void SessionWorker::compare_with(const QString& path) {
+  if (!session_) return;
+  const QString name = QStringLiteral("compare");
+  try {
+    trace::Session other = trace::Session::open(path.toStdString());
+    auto tables = std::make_shared<const std::vector<cli::Table>>(
+        compare_sessions(cli::Scope(session_->session, {}), cli::Scope(other, {})));
     Q_EMIT report_ready(name, std::move(tables));
   } catch (const std::exception& error) {
     Q_EMIT report_failed(name, QString::fromUtf8(error.what()));

@@ -29,6 +29,8 @@ class SessionWorker : public QObject {
  public:
   /// Called from the window's thread: pictures of smaller numbers are not wanted any more.
   void want_only(quint64 number) { wanted_.store(number, std::memory_order_relaxed); }
+  /// The same: gives up opening a session, which then fails.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
  public Q_SLOTS:
   void open(const QString& path);
@@ -48,7 +50,10 @@ class SessionWorker : public QObject {
   void search(const QString& pattern);
   /// The next (step 1) or previous (-1) event after a time: of these names, or with none of that lane.
   void find_next(std::vector<std::int64_t> names, int lane, qint64 time, int step);
-  void make_report(const QString& name, tferry::gui::TimeRange range);
+  /// `plan`: the one that report "plan" tells about, 0: the newest.
+  void make_report(const QString& name, tferry::gui::TimeRange range, qint64 plan);
+  /// Report "compare": this session above, that one below.
+  void compare_with(const QString& path);
 
  Q_SIGNALS:
   void opened(tferry::gui::OverviewPtr overview, std::shared_ptr<const tferry::gui::NameBook> names);
@@ -67,6 +72,7 @@ class SessionWorker : public QObject {
 
   std::unique_ptr<OpenSession> session_;
   std::atomic<quint64> wanted_ = 0;
+  std::atomic<bool> cancelled_ = false;
 };
 
 }  // namespace tferry::gui

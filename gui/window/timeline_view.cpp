@@ -173,6 +173,56 @@ void TimelineView::show_memory_peak() {
   Q_EMIT measured(*scene_.measured);
 }
 
+void TimelineView::show_lane(int lane) {
+  scene_.selected_lane = lane;
+  selected_name_ = 0;
+  if (const TimelineLayout::Strip* strip = scene_.layout.of_lane(lane)) {
+    const int page = viewport()->height() - kAxisHeight;
+    if (strip->y < scene_.scroll) verticalScrollBar()->setValue(strip->y);
+    if (strip->y + strip->height > scene_.scroll + page)
+      verticalScrollBar()->setValue(strip->y + strip->height - page);
+  }
+  setAccessibleDescription(scene_.overview->lanes[static_cast<std::size_t>(lane)].title);
+  viewport()->update();
+}
+
+bool TimelineView::show_tensor(const QString& name_or_number) {
+  if (!scene_.overview) return false;
+  bool numbered = false;
+  const qlonglong number = name_or_number.toLongLong(&numbered);
+  const Overview& overview = *scene_.overview;
+  for (int group = 0; group < static_cast<int>(overview.groups.size()); ++group) {
+    for (const int index : overview.groups[static_cast<std::size_t>(group)].lanes) {
+      const Lane& lane = overview.lanes[static_cast<std::size_t>(index)];
+      const bool meant =
+          numbered ? lane.key == number : lane.title.startsWith(name_or_number + QStringLiteral("   "));
+      if (lane.kind != LaneKind::kTensor || !meant) continue;
+      if (folded_.erase(group) > 0) {
+        wanted_ = {};  // what was folded has not been read
+        update_layout();
+        want_picture();
+      }
+      show_lane(index);
+      return true;
+    }
+  }
+  return false;
+}
+
+void TimelineView::set_session_again(OverviewPtr overview, std::shared_ptr<const NameBook> names) {
+  const TimeRange before = visible();
+  const std::int64_t end = scene_.overview ? scene_.overview->range.to_ns : 0;
+  const bool everything = scene_.overview && before.length() >= scene_.overview->range.length();
+  const bool at_end = before.contains(end);
+  const int scroll = scene_.scroll;
+  set_session(std::move(overview), std::move(names));
+  verticalScrollBar()->setValue(scroll);
+  if (!everything) {
+    const std::int64_t later = at_end ? std::max<std::int64_t>(0, scene_.overview->range.to_ns - end) : 0;
+    show_range({before.from_ns + later, before.to_ns + later});
+  }
+}
+
 void TimelineView::paintEvent(QPaintEvent*) {
   QPainter painter(viewport());
   if (!scene_.overview) {
@@ -288,15 +338,7 @@ void TimelineView::choose_lane(int step) {
   const std::ptrdiff_t index = place == lanes.end()
                                    ? (step > 0 ? 0 : last)
                                    : std::clamp<std::ptrdiff_t>(place - lanes.begin() + step, 0, last);
-  scene_.selected_lane = lanes[static_cast<std::size_t>(index)];
-  selected_name_ = 0;
-  const TimelineLayout::Strip* strip = scene_.layout.of_lane(scene_.selected_lane);
-  if (strip->y < scene_.scroll) verticalScrollBar()->setValue(strip->y);
-  const int page = viewport()->height() - kAxisHeight;
-  if (strip->y + strip->height > scene_.scroll + page)
-    verticalScrollBar()->setValue(strip->y + strip->height - page);
-  setAccessibleDescription(scene_.overview->lanes[static_cast<std::size_t>(scene_.selected_lane)].title);
-  viewport()->update();
+  show_lane(lanes[static_cast<std::size_t>(index)]);
 }
 
 void TimelineView::wheelEvent(QWheelEvent* event) {

@@ -38,6 +38,14 @@ class TimelineView : public QAbstractScrollArea {
   /// The tooltip that the pointer still waits for.
   void show_facts(const EventFacts& facts);
   void show_memory_peak();
+  /// Unfolds and selects the lane of a tensor, by its name or its number; false where it has none: only the
+  /// largest do.
+  bool show_tensor(const QString& name_or_number);
+  /// Selects a lane and brings it into view.
+  void show_lane(int lane);
+  /// Takes a session again that was replaced on disk, and stays at the same place; at the end if that was
+  /// shown.
+  void set_session_again(OverviewPtr overview, std::shared_ptr<const NameBook> names);
   /// One movement: zoom by a factor around a place (0 left edge, 1 right), then move by a share of the width.
   void move_view(double factor, double around, double share);
 
