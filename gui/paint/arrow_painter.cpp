@@ -36,7 +36,8 @@ void ArrowPainter::draw() {
 
 void ArrowPainter::arrow(const Relation& relation, bool labelled) {
   const bool waiter = relation.kind == Relation::Kind::kWaiter;
-  const std::int64_t both = std::max(scene_.focus->from_ns, relation.event.range.from_ns);
+  const std::int64_t both = std::max(scene_.focus->from_ns, relation.event.range.from_ns) / 2 +
+                            std::min(scene_.focus->to_ns, relation.event.range.to_ns) / 2;
   bool from_there = false, to_there = false;
   const QPointF from = place(waiter ? scene_.focus->to_ns : both, scene_.selected_lane, from_there);
   const QPointF to = place(waiter ? relation.event.range.from_ns : both, relation.event.lane, to_there);

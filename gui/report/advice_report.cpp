@@ -10,7 +10,9 @@
 namespace tferry::gui {
 namespace {
 
-constexpr double kMuchPageable = 0.05;  // of the bytes between host and GPU
+constexpr double kHardlySlower = 1.01;
+constexpr double kWorthTelling = 100e3;  // ns lost in all
+constexpr double kMuchPageable = 0.05;   // of the bytes between host and GPU
 
 std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)).toStdString(); }
 std::string duration(double ns) { return duration_text(static_cast<std::int64_t>(ns)).toStdString(); }
@@ -45,7 +47,7 @@ class Advice {
     const auto kinds = scope_.session().count<trace::LossRow>();
     if (kinds > 0)
       add(cli::KnownBy::kMeasured, "recording",
-          std::to_string(kinds) + " kinds of things are missing from it",
+          "kinds of things that are missing from it: " + std::to_string(kinds),
           "look into panel quality before believing a figure");
   }
 
@@ -86,8 +88,9 @@ class Advice {
         add(cli::KnownBy::kSimulated, "limit",
             "no plan for that budget is faster than " + duration(static_cast<double>(*plan.bound_ns)) +
                 ": limited by " + cli::resource_text(*limit),
-            *limit == "compute" ? "the budget can be smaller still: panel curve"
-                                : "a larger budget or a faster link helps, another plan hardly");
+            static_cast<double>(*plan.bound_ns) < kHardlySlower * static_cast<double>(*plan.in_memory_ns)
+                ? "the budget can be smaller still: panel curve"
+                : "a larger budget or a faster link helps, another plan hardly");
     }
   }
 
@@ -99,6 +102,7 @@ class Advice {
                       scope_.condition("victim_process_id", "victim_device_id", "start_ns") +
                       " GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 3",
                   [&](trace::Statement& row) {
+                    if (row.real(3) < kWorthTelling) return;
                     const std::string victim = "GPU " + scope_.gpu_name(row.integer(0));
                     const std::string resource = row.shown(2);
                     const bool gpu = !row.is_null(1);

@@ -21,7 +21,7 @@ bool ReportChart::is_for(const std::vector<cli::Table>& tables) {
 }
 
 ReportChart::ReportChart(TablesPtr tables, QWidget* parent) : QWidget(parent), tables_(std::move(tables)) {
-  setFixedHeight(is_curve(*tables_) ? 240 : 190);
+  setFixedHeight(is_curve(*tables_) ? 205 : 190);
   setMinimumWidth(480);
   setAccessibleName(is_curve(*tables_) ? QStringLiteral("Step time against budget")
                                        : QStringLiteral("Parts of an iteration's time"));

@@ -115,6 +115,10 @@ QTableView* ReportPanel::add_table(const TablesPtr& tables, std::size_t index) {
   view->resizeColumnsToContents();
   for (int column = 0; column < filter->columnCount(); ++column)
     view->setColumnWidth(column, std::min(view->columnWidth(column) + 8, kWidestColumn));
+  const cli::Table& table = (*tables)[index];
+  const bool ends_in_words = !table.rows.empty() && !table.rows.front().cells.empty() &&
+                             std::holds_alternative<std::string>(table.rows.front().cells.back().value);
+  view->horizontalHeader()->setStretchLastSection(ends_in_words);
   const int rows = std::min(model->rowCount(), kMostVisibleRows);
   view->setFixedHeight(view->horizontalHeader()->sizeHint().height() +
                        rows * view->verticalHeader()->defaultSectionSize() + 6);
