@@ -191,9 +191,9 @@ int run_benchmark(const Options& options) {
     for (const std::string& pattern : moves.searches) benchmark.search(pattern);
   }
   const std::string note = fmt::format(
-      "{} events, 1920 x 1080, software rendering, {} cores, file in the page cache; load average "
+      "{} events, 1920 x 1080, software rendering, {} cores, file in the page cache; nice {}, load average "
       "{:.1f} before and {:.1f} after, this program included",
-      benchmark.events(), QThread::idealThreadCount(), load_before, load());
+      benchmark.events(), QThread::idealThreadCount(), ::getpriority(PRIO_PROCESS, 0), load_before, load());
   Json raw = {{"schema", "tferry.raw/1"},
               {"date", QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString()},
               {"git", ""},

@@ -14,6 +14,14 @@ struct Begin {
   std::uint32_t layer;
 };
 
+/// A premultiplied colour over an opaque one.
+QRgb over(QRgb above, QRgb below) {
+  const int rest = 255 - qAlpha(above);
+  const auto mixed = [rest](int a, int b) { return a + (b * rest + 127) / 255; };
+  return qRgb(mixed(qRed(above), qRed(below)), mixed(qGreen(above), qGreen(below)),
+              mixed(qBlue(above), qBlue(below)));
+}
+
 }  // namespace
 
 /// Each row is a copy of the one above it, changed only where a layer begins: what is left to do for a row is
@@ -38,17 +46,24 @@ void ColumnImage::draw(QPainter& painter) const {
   PixelBuffer& buffer = PixelBuffer::of_this_thread();
   QRgb* line = buffer.resize(area_.size());
   std::vector<std::uint32_t> highest(width, 0);
-  std::fill(line, line + width, 0U);
+  const bool opaque = backdrop_ && backdrop_->size() >= width;
+  if (opaque) {
+    std::copy(backdrop_->begin(), backdrop_->begin() + area_.width(), line);
+  } else {
+    std::fill(line, line + width, 0U);
+  }
   for (std::size_t row = 0, next = 0; row < height; ++row) {
     if (row > 0) line = std::copy(line, line + width, line + width) - width;
     for (; next < first[row]; ++next) {
       const Begin& begin = begins[next];
       if (begin.layer < highest[begin.column]) continue;  // a later layer covers it already
       highest[begin.column] = begin.layer;
-      line[begin.column] = layers_[begin.layer].colour;
+      const QRgb colour = layers_[begin.layer].colour;
+      line[begin.column] = opaque ? over(colour, (*backdrop_)[begin.column]) : colour;
     }
   }
-  painter.drawImage(area_.topLeft(), buffer.image());
+  painter.drawImage(area_.topLeft(),
+                    buffer.image(opaque ? QImage::Format_RGB32 : QImage::Format_ARGB32_Premultiplied));
 }
 
 }  // namespace tferry::gui

@@ -14,7 +14,10 @@ namespace tferry::gui {
 /// pixel's width would take longer than a frame may.
 class ColumnImage {
  public:
-  explicit ColumnImage(const QRect& area) : area_(area) {}
+  /// `backdrop`: what lies below, a colour for each column and the same in all rows; the image is then
+  /// opaque, which painters only copy. Without one it is blended with whatever is there.
+  explicit ColumnImage(const QRect& area, const std::vector<QRgb>* backdrop = nullptr)
+      : area_(area), backdrop_(backdrop) {}
 
   /// Fills each column from `tops` down to the bottom; later layers cover earlier ones. In pixels from the
   /// top of the area; at or below its height: nothing.
@@ -31,6 +34,7 @@ class ColumnImage {
   static QRgb premultiplied(const QColor& colour) { return qPremultiply(colour.rgba()); }
 
   QRect area_;
+  const std::vector<QRgb>* backdrop_;
   std::vector<Layer> layers_;
 };
 

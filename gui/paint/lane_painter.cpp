@@ -240,7 +240,7 @@ void LanePainter::curve(const Lane& lane, const Slice& slice, const QRect& area)
     tops_mean[x] = mean[x] > 0 ? std::min(top(mean[x]), area.height() - 1) : area.height();
     tops_part[x] = top(part[x]);
   }
-  ColumnImage image(area);
+  ColumnImage image(area, backdrop_);
   image.add(std::move(tops_high), palest);
   image.add(std::move(tops_mean), pcie ? pale : strong);
   if (pcie) image.add(std::move(tops_part), strong);
@@ -261,8 +261,7 @@ void LanePainter::memory(const Lane& lane, const Slice& slice, const QRect& area
   const Theme& theme = scene_.theme;
   double highest = lane.limit;
   for (const Sample& sample : slice.samples) highest = std::max(highest, sample.high);
-  const double full = highest * 1.12;
-  if (full <= 0) return;
+  const double full = std::max(highest * 1.12, 1.0);
   const auto top = [&](double value) {
     return area.height() - static_cast<int>(std::lround(value / full * area.height()));
   };
@@ -281,7 +280,7 @@ void LanePainter::memory(const Lane& lane, const Slice& slice, const QRect& area
     std::fill(card.begin() + x0, card.begin() + x1, top(on_card));
     std::fill(used.begin() + x0, used.begin() + x1, top(std::max(0.0, on_card - sample.part)));
   }
-  ColumnImage image(area);
+  ColumnImage image(area, backdrop_);
   image.add(std::move(all), theme.memory_parked);
   image.add(std::move(card), theme.memory_dead);
   image.add(std::move(used), theme.memory);

@@ -14,7 +14,9 @@ namespace tferry::gui {
 /// most of it, its strength the share of the time that is covered.
 class LanePainter {
  public:
-  LanePainter(QPainter& painter, const Scene& scene) : painter_(painter), scene_(scene) {}
+  /// `backdrop`: the colours below charts, column by column.
+  LanePainter(QPainter& painter, const Scene& scene, const std::vector<QRgb>* backdrop = nullptr)
+      : painter_(painter), scene_(scene), backdrop_(backdrop) {}
 
   void items(const Lane& lane, int index, const Slice& slice, const QRect& area);
   /// An area chart against the capacity.
@@ -40,6 +42,7 @@ class LanePainter {
 
   QPainter& painter_;
   const Scene& scene_;
+  const std::vector<QRgb>* backdrop_;
   std::vector<Column> columns_;
 };
 

@@ -25,9 +25,9 @@ class PixelBuffer {
     return pixels_.data();
   }
   /// The picture; it has to be gone before the next resize.
-  QImage image() const {
+  QImage image(QImage::Format format = QImage::Format_ARGB32_Premultiplied) const {
     return QImage(reinterpret_cast<const uchar*>(pixels_.data()), size_.width(), size_.height(),
-                  size_.width() * static_cast<int>(sizeof(QRgb)), QImage::Format_ARGB32_Premultiplied);
+                  size_.width() * static_cast<int>(sizeof(QRgb)), format);
   }
 
  private:

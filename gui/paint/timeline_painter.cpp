@@ -9,7 +9,9 @@
 #include <QFontMetrics>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 namespace tferry::gui {
 namespace {
@@ -25,13 +27,14 @@ class Frame {
       : painter_(painter), scene_(scene), size_(size) {}
 
   void paint() {
-    painter_.fillRect(QRect(QPoint(0, 0), size_), scene_.theme.background);
     const Ticks ticks = ticks_of(scene_.time, scene_.overview->origin_ns, 110);
     painter_.save();
     painter_.setClipRect(0, kAxisHeight, size_.width(), std::max(0, size_.height() - kAxisHeight));
+    backdrops(ticks);
     backgrounds();
     grid(ticks);
-    for (const TimelineLayout::Strip& strip : scene_.layout.strips()) lane(strip);
+    for (std::size_t i = 0; i < scene_.layout.strips().size(); ++i)
+      lane(scene_.layout.strips()[i], backdrops_[striped_[i] ? 1 : 0]);
     for (const TimelineLayout::Strip& strip : scene_.layout.strips()) strip_title(strip);
     painter_.restore();
     axis(ticks);
@@ -47,18 +50,58 @@ class Frame {
     return rect.bottom() >= kAxisHeight && rect.top() < size_.height();
   }
 
-  void backgrounds() {
-    int number = 0;
-    for (const TimelineLayout::Strip& strip : scene_.layout.strips()) {
-      const QRect rect = strip_rect(strip);
-      if (!is_visible(rect)) continue;
-      if (strip.lane < 0) {
-        painter_.fillRect(rect, scene_.theme.group);
-        number = 0;
-      } else if (number++ % 2 == 1) {
-        painter_.fillRect(rect.adjusted(0, -2, 0, 2), scene_.theme.stripe);
+  /// What lies below the charts of plain and of striped lanes: background and grid.
+  void backdrops(const Ticks& ticks) {
+    const auto width = static_cast<std::size_t>(lanes_width(size_.width()));
+    backdrops_[0].assign(width, scene_.theme.background.rgb());
+    backdrops_[1].assign(width, scene_.theme.stripe.rgb());
+    for (const std::int64_t time : ticks.times) {
+      const auto x = static_cast<std::size_t>(std::max(0L, std::lround(scene_.time.x_of(time))));
+      for (std::vector<QRgb>& row : backdrops_) {
+        if (x < width && scene_.time.x_of(time) >= 0) row[x] = scene_.theme.grid.rgb();
       }
     }
+    bool striped = false;
+    for (const TimelineLayout::Strip& strip : scene_.layout.strips()) {
+      striped = strip.lane >= 0 && striped;
+      striped_.push_back(striped);
+      striped = strip.lane < 0 ? false : !striped;
+    }
+  }
+
+  /// Its chart covers all of a lane.
+  bool is_chart(const TimelineLayout::Strip& strip) const {
+    const auto lane = static_cast<std::size_t>(strip.lane);
+    if (strip.lane < 0 || !scene_.picture || lane >= scene_.picture->slices.size()) return false;
+    const LaneKind kind = scene_.overview->lanes[lane].kind;
+    return kind == LaneKind::kCounter ||
+           (kind == LaneKind::kMemory && !scene_.picture->slices[lane]->samples.empty());
+  }
+
+  /// Each pixel once: filling is bound by memory, and most of what is below charts would never be seen.
+  void backgrounds() {
+    int y = kAxisHeight;
+    const auto fill = [this](int from, int to, const QColor& colour, int width) {
+      if (to > from) painter_.fillRect(0, from, width, to - from, colour);
+    };
+    for (std::size_t i = 0; i < scene_.layout.strips().size(); ++i) {
+      const TimelineLayout::Strip& strip = scene_.layout.strips()[i];
+      const QRect rect = strip_rect(strip);
+      if (!is_visible(rect)) continue;
+      const int room = striped_[i] ? 2 : 0;  // above and below, half of the gap between lanes
+      const QColor& colour = strip.lane < 0 ? scene_.theme.group
+                             : striped_[i]  ? scene_.theme.stripe
+                                            : scene_.theme.background;
+      fill(y, rect.top() - room, scene_.theme.background, size_.width());
+      const bool chart = is_chart(strip);
+      fill(rect.top() - room, rect.bottom() + 1 + room, colour, chart ? kTitleWidth : size_.width());
+      if (chart && room > 0) {
+        painter_.fillRect(kTitleWidth, rect.top() - room, size_.width(), room, colour);
+        painter_.fillRect(kTitleWidth, rect.bottom() + 1, size_.width(), room, colour);
+      }
+      y = rect.bottom() + 1 + room;
+    }
+    fill(y, size_.height(), scene_.theme.background, size_.width());
   }
 
   void grid(const Ticks& ticks) {
@@ -70,7 +113,7 @@ class Frame {
     }
   }
 
-  void lane(const TimelineLayout::Strip& strip) {
+  void lane(const TimelineLayout::Strip& strip, const std::vector<QRgb>& backdrop) {
     const QRect rect = strip_rect(strip);
     if (strip.lane < 0 || !is_visible(rect) || !scene_.picture) return;
     const auto index = static_cast<std::size_t>(strip.lane);
@@ -80,7 +123,7 @@ class Frame {
     const QRect area(kTitleWidth, rect.top(), std::max(1, size_.width() - kTitleWidth), rect.height());
     painter_.save();
     painter_.setClipRect(area.intersected(QRect(0, kAxisHeight, size_.width(), size_.height())));
-    LanePainter lanes(painter_, scene_);
+    LanePainter lanes(painter_, scene_, &backdrop);
     if (lane.kind == LaneKind::kMemory) {
       lanes.memory(lane, slice, area);
     } else if (lane.kind == LaneKind::kCounter) {
@@ -170,6 +213,8 @@ class Frame {
   QPainter& painter_;
   const Scene& scene_;
   QSize size_;
+  std::array<std::vector<QRgb>, 2> backdrops_;
+  std::vector<bool> striped_;  ///< by strip
 };
 
 void legend(QPainter& painter, const Scene& scene, const QRect& area) {

@@ -6,8 +6,23 @@
 #include "gui/report/panel_reports.hpp"
 
 #include <exception>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
 
 namespace tferry::gui {
+namespace {
+
+constexpr int kNice = 5;
+
+}  // namespace
+
+/// On Linux a thread has a nice value of its own (setpriority(2)); where it cannot be set, all is as it was.
+void SessionWorker::give_way() {
+  if (std::exchange(gives_way_, true)) return;
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
+}
 
 template <typename Work>
 void SessionWorker::guarded(Work&& work) {
@@ -39,6 +54,7 @@ void SessionWorker::open(const QString& path) {
 }
 
 void SessionWorker::open_like(const QString& path, OverviewPtr overview) {
+  give_way();
   guarded([&] {
     session_.reset();
     session_ = OpenSession::open_like(path.toStdString(), std::move(overview));
@@ -54,6 +70,7 @@ void SessionWorker::read_picture(TimeRange range, double ns_per_pixel, const std
     if (PicturePtr picture = session_->reader->read(range, ns_per_pixel, cancelled, folded))
       Q_EMIT picture_ready(std::move(picture), number);
   });
+  give_way();  // somebody waits for the first picture; later ones are read beside what is looked at
 }
 
 void SessionWorker::read_facts(EventRef event, quint64 number) {

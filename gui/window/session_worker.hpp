@@ -69,10 +69,13 @@ class SessionWorker : public QObject {
  private:
   template <typename Work>
   void guarded(Work&& work);
+  /// From now on the window's thread goes first where cores are few.
+  void give_way();
 
   std::unique_ptr<OpenSession> session_;
   std::atomic<quint64> wanted_ = 0;
   std::atomic<bool> cancelled_ = false;
+  bool gives_way_ = false;
 };
 
 }  // namespace tferry::gui
