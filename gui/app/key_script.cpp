@@ -55,7 +55,7 @@ KeyScript::KeyScript(MainWindow& window, const QString& file) : window_(window) 
 void KeyScript::start() { timer_.start(); }
 
 void KeyScript::tick() {
-  const bool idle = window_.is_settled() || next_ == 0;
+  const bool idle = window_.is_settled() || (next_ == 0 && !window_.has_session());
   quiet_ticks_ = idle ? quiet_ticks_ + 1 : 0;
   if (++waited_ticks_ > kMostTicks) {
     fail(QStringLiteral("waited in vain after: ") +

@@ -195,11 +195,18 @@ void LanePainter::limit_line(const QRect& area, double share, const QString& tex
       painter_, QRect(area.right() - width, text_y, width, painter_.fontMetrics().height()), text);
 }
 
-void LanePainter::scale_text(const QRect& area, const QString& text) {
+void LanePainter::scale_text(const QRect& area, const QString& text, double line_share) {
+  const int height = painter_.fontMetrics().height();
+  const int line = static_cast<int>(std::lround((1 - line_share) * (area.height() - 1)));
+  // Below a line that would run through it, and on a veil, for it to be read on a dark chart, too.
+  const int y = line_share > 0 && line <= height ? line + 1 : 1;
+  const QRect box(area.left() + 3, area.top() + y, TextCache::of_this_thread().width(painter_, text) + 4,
+                  height);
+  QColor veil = scene_.theme.background;
+  veil.setAlphaF(0.7F);
+  painter_.fillRect(box, veil);
   painter_.setPen(scene_.theme.muted);
-  TextCache::of_this_thread().draw(
-      painter_, QRect(area.left() + 4, area.top() + 1, area.width() - 8, painter_.fontMetrics().height()),
-      text);
+  TextCache::of_this_thread().draw(painter_, box.adjusted(1, 0, 8, 0), text);
 }
 
 void LanePainter::curve(const Lane& lane, const Slice& slice, const QRect& area) {
@@ -254,7 +261,7 @@ void LanePainter::curve(const Lane& lane, const Slice& slice, const QRect& area)
   QString scale = rate_text(full);
   if (lane.capacity > 0 && !capacity_shown)
     scale += QStringLiteral("   (capacity %1)").arg(rate_text(lane.capacity));
-  scale_text(area, scale);
+  scale_text(area, scale, capacity_shown ? lane.capacity / full : 0);
 }
 
 void LanePainter::memory(const Lane& lane, const Slice& slice, const QRect& area) {
@@ -289,7 +296,7 @@ void LanePainter::memory(const Lane& lane, const Slice& slice, const QRect& area
     limit_line(area, lane.limit / full, QStringLiteral("budget ") + bytes_text(lane.limit), theme.limit);
   QString scale = bytes_text(highest);
   if (lane.capacity > 0) scale += QStringLiteral("   (card %1)").arg(bytes_text(lane.capacity));
-  scale_text(area, scale);
+  scale_text(area, scale, lane.limit / full);
 }
 
 }  // namespace tferry::gui

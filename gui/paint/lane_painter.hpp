@@ -38,7 +38,8 @@ class LanePainter {
   QString label(const Lane& lane, const Item& item) const;
   bool is_dimmed(const Lane& lane, const Item& item) const;
   void limit_line(const QRect& area, double share, const QString& text, const QColor& colour);
-  void scale_text(const QRect& area, const QString& text);
+  /// `line_share`: where a limit line runs, as a share of the height; 0: nowhere.
+  void scale_text(const QRect& area, const QString& text, double line_share = 0);
 
   QPainter& painter_;
   const Scene& scene_;

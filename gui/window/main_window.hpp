@@ -44,6 +44,8 @@ class MainWindow : public QMainWindow {
   QTableWidget* details() const { return details_; }
   /// Nothing is being read: pictures, answers and the visible report are there.
   bool is_settled() const;
+  /// One is open, or is being opened.
+  bool has_session() const { return !path_.isEmpty(); }
 
  protected:
   void closeEvent(QCloseEvent* event) override;

@@ -82,6 +82,7 @@ TEST_F(MainWindowTest, TheLaneAndItsEventsAreReachedByKeys) {
   EXPECT_LT(timeline()->visible().length(), 10 * timeline()->scene().focus->length() + 100);
   key(Qt::Key_Escape);
   EXPECT_EQ(timeline()->scene().selected.id, 0);
+  EXPECT_TRUE(window_.view()->facts().facts.empty()) << "what is beside the timeline is dropped with it";
 }
 
 TEST_F(MainWindowTest, PGoesToTheMemoryPeak) {

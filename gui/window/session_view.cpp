@@ -151,7 +151,12 @@ void SessionView::connect_timeline() {
   });
   connect(timeline_, &TimelineView::selected, this, [this](const FoundEvent& event) {
     selection_ = event;
+    if (event.event.id == 0) facts_ = {};
     Q_EMIT selection_changed();
+    if (event.event.id == 0) {
+      Q_EMIT facts_changed();
+      return;
+    }
     ask([of = event.event](SessionWorker& worker) { worker.read_relations(of); });
   });
   connect(timeline_, &TimelineView::relation_wanted, this, [this](bool waiter) {

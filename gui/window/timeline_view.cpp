@@ -321,6 +321,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
       selected_name_ = 0;
       viewport()->update();
       Q_EMIT measured({});
+      Q_EMIT selected({});
       return;
     default:
       QAbstractScrollArea::keyPressEvent(event);

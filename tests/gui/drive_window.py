@@ -19,6 +19,8 @@ import zlib
 
 SIZE = (1440, 900)
 TIMEOUT = 60.0
+STREAM_Y = 245  # of the stream's lane in the window, pixels
+CURVE_TAB = ("1016", "630")
 SKIPPED = 77
 
 
@@ -125,7 +127,7 @@ def expect(holds, what):
         raise Failed(what)
 
 
-def drive(window, name, pictures):
+def drive(window, name, pictures, folder):
     def keep(picture, frame):
         if pictures:
             write_png(os.path.join(pictures, picture), frame)
@@ -141,7 +143,7 @@ def drive(window, name, pictures):
     for _ in range(4):
         window.xdotool("key", "w")
     zoomed = window.settled()
-    differ(opened, zoomed, 0.05, "W did not zoom")
+    differ(opened, zoomed, 0.03, "W did not zoom")
     keep("viewer-zoomed.png", zoomed)
     window.xdotool("key", "Home")
     expect(changed(opened, window.settled()) < 0.02, "Home did not show everything again")
@@ -156,10 +158,50 @@ def drive(window, name, pictures):
     differ(found, selected, 0.02, "F did not frame the match")
     keep("viewer-search.png", selected)
 
+    window.xdotool("key", "Escape")
+    dropped = window.settled()
+    window.xdotool("mousemove", "700", str(STREAM_Y), "click", "1")
+    differ(dropped, window.settled(), 0.002, "a click selected nothing")
+
     window.xdotool("mousemove", "500", "300", "mousedown", "1", "mousemove", "650", "305", "mousemove", "800", "310", "mouseup", "1")
     differ(selected, window.settled(), 0.01, "dragging did not measure")
     window.xdotool("key", "Escape", "Home", "p")
     keep("viewer-memory.png", window.settled())
+
+    window.xdotool("key", "Escape", "Home")
+    whole = window.settled()
+    window.xdotool("mousemove", *CURVE_TAB, "click", "1")
+    time.sleep(3)  # it is simulated now
+    curve = window.settled()
+    differ(whole, curve, 0.02, "a click on a tab showed no other report")
+    keep("viewer-curve.png", curve)
+
+    window.xdotool("mousemove", "700", "300", "click", "1", "key", "ctrl+e")
+    dialog = window.wait_for_title("Export")
+    window.xdotool("windowfocus", dialog)
+    exported = os.path.join(folder, "exported.png")
+    window.xdotool("type", "--delay", "5", exported)
+    window.xdotool("key", "Return")
+    end = time.monotonic() + 20
+    while not os.path.exists(exported) and time.monotonic() < end:
+        time.sleep(0.1)
+    expect(os.path.exists(exported), "Ctrl+E wrote no picture")
+    with open(exported, "rb") as file:
+        expect(file.read(8) == b"\x89PNG\r\n\x1a\n", "what Ctrl+E wrote is no PNG")
+
+
+def contention_picture(options, folder):
+    """Two made-up GPUs that slow each other: the golden sessions have one."""
+    made, analyzed = os.path.join(folder, "made.tferry"), os.path.join(folder, "two-gpus.tferry")
+    keys = os.path.join(folder, "contention.keys")
+    with open(keys, "w", encoding="utf-8") as file:
+        file.write(f"report contention\nchoose link_or_host_memory\n"
+                   f"picture {os.path.join(options.pictures, 'viewer-contention.png')}\n")
+    for command in (
+            [options.tferry, "demo", "-q", "--synthesize", "100k", "--seed", "1", "-o", made],
+            [options.tferry, "analyze", "-q", "--no-plan", "--assume-solo", "h2d=55.3GB/s,d2h=55.3GB/s", made, "-o", analyzed],
+            [options.viewer, analyzed, "--size", f"{SIZE[0]}x{SIZE[1]}", "--theme", "light", "--keys", keys]):
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, QT_QPA_PLATFORM="offscreen"))
 
 
 def main():
@@ -179,13 +221,15 @@ def main():
                        stdout=subprocess.DEVNULL)
         window = Window([options.viewer, session, "--size", f"{SIZE[0]}x{SIZE[1]}", "--theme", "light"], folder)
         try:
-            drive(window, os.path.basename(session), options.pictures)
+            drive(window, os.path.basename(session), options.pictures, folder)
         except Failed as failure:
             print(f"failed: {failure}")
             return 1
         finally:
             window.close()
-    print("opened, zoomed, searched, selected and measured")
+        if options.pictures:
+            contention_picture(options, folder)
+    print("opened, zoomed, searched, selected, measured and exported")
     return 0
 
 
