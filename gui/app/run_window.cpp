@@ -34,7 +34,10 @@ int run_window(const Options& options) {
   window.show();
   if (!options.keys.empty()) return play(window, options);
   try {
-    window.open(QString::fromStdString(cli::choose_session(options.session).path.string()));
+    const QString named = QString::fromStdString(options.session);
+    window.open(SpoolFollower::is_recording(named)
+                    ? named
+                    : QString::fromStdString(cli::choose_session(options.session).path.string()));
   } catch (const cli::Failure&) {
     // No session here and none named: the window says how to open one.
   }

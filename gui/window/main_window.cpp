@@ -56,6 +56,15 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
                            ? settings.value(QStringLiteral("theme"), QStringLiteral("auto")).toString()
                            : QStringLiteral("auto");
   apply_theme(options.theme == "auto" ? kept : QString::fromStdString(options.theme));
+  connect(&spools_, &SpoolFollower::made, this, [this](const QString& session) {
+    const bool again = path_ == session && view_->overview() != nullptr;
+    path_ = session;
+    watch();
+    view_->open(path_, again);
+  });
+  connect(&spools_, &SpoolFollower::failed, this, [this](const QString& why) {
+    statusBar()->showMessage(QStringLiteral("nothing to follow yet: ") + why);
+  });
   reload_.setSingleShot(true);
   reload_.setInterval(kReloadDelayMs);
   connect(&reload_, &QTimer::timeout, this, &MainWindow::follow);
@@ -163,7 +172,8 @@ void MainWindow::make_search() {
 
 void MainWindow::connect_view() {
   connect(view_, &SessionView::opened, this, [this] {
-    setWindowTitle(QFileInfo(path_).fileName() + QStringLiteral(" — Tensorferry"));
+    const QString shown = spools_.is_active() ? spools_.path() : path_;
+    setWindowTitle(QFileInfo(shown).fileName() + QStringLiteral(" — Tensorferry"));
     invalidate_panels();
     apply_range();
     view_->timeline()->setFocus();
@@ -311,6 +321,11 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
 void MainWindow::show_keys() { KeyHelp::show_over(this); }
 
 void MainWindow::open(const QString& path) {
+  if (SpoolFollower::is_recording(path)) {
+    statusBar()->showMessage(QStringLiteral("Following ") + path);
+    return spools_.follow(path, QApplication::applicationDirPath() + QStringLiteral("/tferry"));
+  }
+  spools_.stop();
   path_ = path;
   plan_ = 0;
   watch();

@@ -3,6 +3,7 @@
 #include "gui/app/options.hpp"
 #include "gui/window/report_panel.hpp"
 #include "gui/window/session_view.hpp"
+#include "gui/window/spool_follower.hpp"
 
 #include <QAction>
 #include <QDateTime>
@@ -30,12 +31,14 @@ class MainWindow : public QMainWindow {
  public:
   explicit MainWindow(const Options& options, QWidget* parent = nullptr);
 
+  /// A session; or a recording that is still being written, which is followed.
   void open(const QString& path);
   /// Shows a second session below the first.
   void open_below(const QString& path);
   void show_panel(const QString& report);
 
   SessionView* view() const { return view_; }
+  SpoolFollower& spools() { return spools_; }
   SessionView* below() const { return below_; }
   ReportPanel* panel(const QString& report) const;
   /// The report whose tab is in front.
@@ -96,6 +99,7 @@ class MainWindow : public QMainWindow {
   qint64 plan_ = 0;                    ///< that report plan tells about; 0: the newest
   std::map<QString, bool> fresh_;      ///< reports that are shown as they are now
   QString path_;
+  SpoolFollower spools_;
 };
 
 }  // namespace tferry::gui

@@ -213,6 +213,29 @@ TEST_F(MainWindowTest, ASessionThatIsNotThereYetIsOpenedOnceItIs) {
   ASSERT_TRUE(soon([&] { return window_.view()->overview() && !window_.view()->has_failed(); }));
 }
 
+TEST_F(MainWindowTest, ARecordingThatGrowsIsFollowed) {
+  // Instead of tferry merge, which has tests of its own: takes what lies ready.
+  const std::string merge = directory_ / "merge", spools = directory_ / "spools";
+  trace::spew(merge, "#!/bin/sh\ncp \"$2/ready\" \"$4.new\" && mv \"$4.new\" \"$4\"\n");
+  std::filesystem::permissions(merge, std::filesystem::perms::owner_all);
+  std::filesystem::create_directory(spools);
+  trace::spew(spools + "/spool.7.runtime.1", "a");
+  SessionMaker(spools + "/ready").kernel("k", 0, 10).publish();
+  window_.show();
+  window_.spools().follow(QString::fromStdString(spools), QString::fromStdString(merge));
+  const auto shows = [&](std::int64_t events) {
+    return soon([&] { return window_.view()->overview() && window_.view()->overview()->events == events; });
+  };
+  ASSERT_TRUE(shows(1));
+  std::filesystem::remove(spools + "/ready");
+  SessionMaker(spools + "/ready").kernel("k", 0, 10).kernel("k", 10, 20).publish();
+  trace::spew(spools + "/spool.7.runtime.1", "aa");
+  ASSERT_TRUE(shows(2));
+  EXPECT_TRUE(SpoolFollower::is_recording(QString::fromStdString(spools)));
+  EXPECT_FALSE(SpoolFollower::is_recording(QString::fromStdString(spools + "/ready")));
+  window_.spools().stop();
+}
+
 TEST(OpenSessionTest, OpeningIsGivenUpWhenItIsCancelled) {
   const trace::TestDirectory directory;
   SessionMaker maker(directory / "s.tferry");
