@@ -10,7 +10,9 @@ namespace {
 constexpr double kHaste = 100;  // how much dearer time is that a copy lacks than time that is not used
 
 constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
-constexpr std::size_t kMoves = 2000, kMovesPerChunk = 2;  // at most, to house the rest
+// So many moves after the last that left fewer pieces without a chunk, none will: on recorded jobs at most
+// 210 lay between two such moves where all were housed in the end.
+constexpr std::size_t kMostMovesInVain = 1000;
 constexpr double kPatience = 1.3;  // each time that a piece was turned out it is worth so much more
 
 struct Piece {
@@ -60,10 +62,13 @@ class Colorer {
   /// theirs.
   void place(std::uint32_t p) {
     const Part& part = parts_[p];
+    const CoarseTimes::Words touched = result_.lines.touched_by(part);
     std::vector<std::pair<double, std::uint32_t>> fitting;
-    for (std::uint32_t c = 0; c < result_.lines.size(); ++c) {
-      if (result_.lines.fits(c, part)) fitting.emplace_back(cost(c, part), c);
-    }
+    each_alike([&](std::uint32_t first, std::uint32_t end) {
+      if (!result_.lines.fits(first, part, touched)) return;
+      const double its_cost = cost(first, part);
+      for (std::uint32_t c = first; c < end; ++c) fitting.emplace_back(its_cost, c);
+    });
     const std::size_t count = std::min<std::size_t>(part.count, fitting.size());
     std::partial_sort(fitting.begin(), fitting.begin() + static_cast<std::ptrdiff_t>(count), fitting.end());
     std::vector<std::uint32_t> chosen;
@@ -79,6 +84,17 @@ class Colorer {
     }
   }
 
+  /// Calls `visit` with every row of neighbouring chunks that the same parts are in.
+  template <typename Visit>
+  void each_alike(Visit visit) const {
+    const auto count = static_cast<std::uint32_t>(result_.lines.size());
+    for (std::uint32_t first = 0, end = 0; first < count; first = end) {
+      for (end = first + 1; end < count && result_.lines.signature(end) == result_.lines.signature(first);)
+        ++end;
+      visit(first, end);
+    }
+  }
+
   void settle(std::uint32_t part, std::uint32_t piece, std::uint32_t chunk) {
     result_.lines.add(chunk, parts_[part], part, piece);
     result_.chunks[part][piece] = chunk;
@@ -87,19 +103,23 @@ class Colorer {
   /// Finds chunks for the pieces that found none by turning others out of theirs: those that are on the card
   /// shortest, and of these such as were not turned out before. False when it takes too long.
   bool house_the_rest() {
-    std::size_t left = kMoves + kMovesPerChunk * result_.lines.size();
+    std::size_t fewest = homeless_.size(), in_vain = 0;
     while (!homeless_.empty()) {
-      if (left-- == 0) return false;
+      in_vain = homeless_.size() < fewest ? 0 : in_vain + 1;
+      fewest = std::min(fewest, homeless_.size());
+      if (in_vain > kMostMovesInVain) return false;
       const Piece piece = homeless_.back();
       homeless_.pop_back();
       const Part& part = parts_[piece.part];
       std::uint32_t best = 0;
+      const CoarseTimes::Words touched = result_.lines.touched_by(part);
       double least = std::numeric_limits<double>::infinity();
-      for (std::uint32_t c = 0; c < result_.lines.size(); ++c) {
+      each_alike([&](std::uint32_t c, std::uint32_t) {
         // What fits comes before what does not, whatever it costs.
-        const double price = result_.lines.fits(c, part) ? -1 / (1 + cost(c, part)) : harm(c, part, least);
+        const double price =
+            result_.lines.fits(c, part, touched) ? -1 / (1 + cost(c, part)) : harm(c, part, least);
         if (price < least) best = c, least = price;
-      }
+      });
       turn_out(best, part);
       settle(piece.part, piece.number, best);
     }
@@ -108,18 +128,19 @@ class Colorer {
 
   double harm(std::uint32_t chunk, const Part& part, double enough) const {
     double sum = 0;
-    for (const Tenancy& tenancy : result_.lines.of_chunk(chunk)) {
-      if (result_.lines.collides(tenancy, part)) sum += weights_[tenancy.part];
-      if (sum >= enough) break;
-    }
+    result_.lines.each_collision(chunk, part, [&](const Tenancy& tenancy) {
+      sum += weights_[tenancy.part];
+      return sum < enough;
+    });
     return sum;
   }
 
   void turn_out(std::uint32_t chunk, const Part& part) {
     std::vector<Piece> out;
-    for (const Tenancy& tenancy : result_.lines.of_chunk(chunk)) {
-      if (result_.lines.collides(tenancy, part)) out.push_back({tenancy.part, tenancy.piece});
-    }
+    result_.lines.each_collision(chunk, part, [&](const Tenancy& tenancy) {
+      out.push_back({tenancy.part, tenancy.piece});
+      return true;
+    });
     for (const Piece& piece : out) {
       if (result_.chunks[piece.part][piece.number] == kNowhere) continue;  // collided more than once
       result_.lines.remove(chunk, piece.part, piece.number);

@@ -2,11 +2,15 @@
 
 #include "analyzer/simulator/link.hpp"
 
+#include <queue>
+
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace tferry::analyzer {
 namespace {
@@ -19,6 +23,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 struct Instance {
   std::int64_t iteration = 0;
   std::uint32_t transfer = 0;
+};
+
+/// A return that has not begun.
+struct Waiting {
+  Instance instance;
+  std::size_t met = 0;  ///< so many of its predecessors are known to be over: what is over stays over
 };
 
 class Queues {
@@ -38,7 +48,7 @@ class Queues {
       needed_[schedule.returns[r].needed % workload.operations.size()].push_back(r);
     for (std::uint32_t f = 0; f < schedule.first_uses.size(); ++f)
       first_uses_[schedule.first_uses[f].operation % workload.operations.size()].push_back(f);
-    if (by_deadline_) sort_by_deadline();
+    if (by_deadline_) line_up_by_deadline();
   }
 
   void run() {
@@ -68,12 +78,40 @@ class Queues {
   const std::vector<Instance>& begun() const { return begun_; }
 
  private:
-  void sort_by_deadline() {
+  void line_up_by_deadline() {
     for (std::int64_t i = 0; i < kIterations; ++i) {
-      for (std::uint32_t r = 0; r < schedule_.returns.size(); ++r) waiting_.push_back({i, r});
+      for (std::uint32_t r = 0; r < schedule_.returns.size(); ++r) waiting_.push_back({{i, r}});
     }
-    std::stable_sort(waiting_.begin(), waiting_.end(),
-                     [this](const Instance& a, const Instance& b) { return deadline(a) < deadline(b); });
+    std::stable_sort(waiting_.begin(), waiting_.end(), [this](const Waiting& a, const Waiting& b) {
+      return deadline(a.instance) < deadline(b.instance);
+    });
+    held_by_operation_.resize(static_cast<std::size_t>(kIterations * count_));
+    held_by_leave_.resize(leave_done_.size());
+    for (std::uint32_t w = 0; w < waiting_.size(); ++w) hold_or_release(w);
+  }
+
+  /// Leaves a return with the first of its predecessors that is not over, or lets it go.
+  void hold_or_release(std::uint32_t w) {
+    Waiting& waiting = waiting_[w];
+    const std::vector<Predecessor>& after = schedule_.returns[waiting.instance.transfer].after;
+    for (; waiting.met < after.size(); ++waiting.met) {
+      const Predecessor& predecessor = after[waiting.met];
+      if (over(predecessor, waiting.instance.iteration)) continue;
+      const std::int64_t iteration = waiting.instance.iteration + predecessor.shift;
+      if (iteration >= kIterations) return;  // beyond what is simulated
+      const bool operation = predecessor.kind == Predecessor::Kind::kOperation;
+      (operation
+           ? held_by_operation_
+           : held_by_leave_)[place(operation ? static_cast<std::size_t>(count_) : schedule_.leaves.size(),
+                                   iteration, predecessor.index)]
+          .push_back(w);
+      return;
+    }
+    released_.push(w);
+  }
+
+  void release(std::vector<std::uint32_t>& held) {
+    for (const std::uint32_t w : std::exchange(held, {})) hold_or_release(w);
   }
 
   std::int64_t deadline(const Instance& instance) const {
@@ -148,14 +186,11 @@ class Queues {
   }
 
   std::optional<Instance> most_urgent() {
-    for (std::size_t k = 0; k < waiting_.size(); ++k) {
-      if (deadline(waiting_[k]) > operation_ + 2 * count_) break;
-      if (!over(schedule_.returns[waiting_[k].transfer].after, waiting_[k].iteration)) continue;
-      const Instance found = waiting_[k];
-      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(k));
-      return found;
-    }
-    return std::nullopt;
+    if (released_.empty()) return std::nullopt;
+    const Instance found = waiting_[released_.top()].instance;
+    if (deadline(found) > operation_ + 2 * count_) return std::nullopt;
+    released_.pop();
+    return found;
   }
 
   std::optional<Instance> next_submitted() {
@@ -181,12 +216,15 @@ class Queues {
     if (ended[Link::kIn])
       return_done_[place(schedule_.returns.size(), returning_.iteration, returning_.transfer)] = true;
     if (ended[Link::kOut]) {
-      leave_done_[place(schedule_.leaves.size(), leaving_.iteration, leaving_.transfer)] = true;
+      const std::size_t leave = place(schedule_.leaves.size(), leaving_.iteration, leaving_.transfer);
+      leave_done_[leave] = true;
+      if (by_deadline_) release(held_by_leave_[leave]);
       if (++leaving_.transfer == schedule_.leaves.size()) leaving_ = {leaving_.iteration + 1, 0};
     }
     if (busy_ && ends_.back() <= now_) {
       busy_ = false;
       ++operation_;
+      if (by_deadline_) release(held_by_operation_[static_cast<std::size_t>(operation_ - 1)]);
       ready_ = now_ + static_cast<double>(
                           workload_.operations[static_cast<std::size_t>(operation_ % count_)].gap_ns);
     }
@@ -200,7 +238,10 @@ class Queues {
   std::vector<std::vector<std::uint32_t>> needed_;      ///< by operation: returns that it waits for
   std::vector<std::vector<std::uint32_t>> first_uses_;  ///< by operation
   std::vector<bool> leave_done_, return_done_;          ///< by iteration and transfer
-  std::vector<Instance> waiting_;                       ///< returns by deadline, where that decides
+  std::vector<std::vector<std::uint32_t>> held_by_operation_, held_by_leave_;  ///< by iteration and number
+  /// Returns that only the link holds up, nearest deadline first: indices into waiting_.
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> released_;
+  std::vector<Waiting> waiting_;  ///< returns by deadline, where that decides
   std::vector<Instance> begun_;
   Instance submitted_;  ///< the next submission: its iteration and its place in the list
   Instance leaving_;    ///< the copy out that is being made or is next
