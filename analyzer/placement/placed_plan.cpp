@@ -4,14 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tferry::analyzer {
 namespace {
 
-constexpr double kSlacks[] = {0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1};
-constexpr double kMostForTime = 0.02;  // slack that is tried where places were found, but cost time
-constexpr double kCloseEnough = 0.02;  // of the time that the plan takes with bytes in any chunk
+// Plenty of room makes good places easy to find, little of it moves fewer bytes: from the largest of these
+// down, as long as there are places; up from it where there are none.
+constexpr double kSlacks[] = {0.02, 0.01, 0.005, 0};
+constexpr double kLargerSlacks[] = {0.03, 0.05, 0.1};
 
 }  // namespace
 
@@ -52,21 +55,28 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
                              const LookaheadOptions& options) {
   PlanOutcome best;
-  double goal_ns = 0;
-  for (const double slack : kSlacks) {
-    PlanBasis found = plan_basis(recording, typical, rules, budget_bytes, slack);
-    if (!found.basis && slack == 0) return {std::nullopt, found.reason};
-    if (!found.basis || (best.plan && slack > kMostForTime)) break;
-    PlacedPlan placed = *std::move(found.basis);
+  const auto found = [&](double slack) {
+    PlanBasis basis = plan_basis(recording, typical, rules, budget_bytes, slack);
+    if (!basis.basis) {
+      best.reason = basis.reason;
+      return false;
+    }
+    PlacedPlan placed = *std::move(basis.basis);
     Plan plan = plan_lookahead(placed.workload.workload, options);
-    if (slack == 0) goal_ns = (1 + kCloseEnough) * plan.predicted_ns;
     if (!place(placed, std::move(plan), options.simulation)) {
       best.reason = fmt::format("its tensors found no places in {} chunks", placed.split.plan());
-      continue;
+      return false;
     }
     if (!best.plan || placed.plan.predicted_ns < best.plan->plan.predicted_ns) best.plan = std::move(placed);
-    if (best.plan->plan.predicted_ns <= goal_ns) break;
-  }
+    return true;
+  };
+  // What is not possible with all chunks is not possible with fewer.
+  if (PlanBasis whole = plan_basis(recording, typical, rules, budget_bytes, 0); !whole.basis)
+    return {std::nullopt, whole.reason};
+  std::all_of(std::begin(kSlacks), std::end(kSlacks), found);
+  if (!best.plan) std::any_of(std::begin(kLargerSlacks), std::end(kLargerSlacks), found);
+  // With so much slack there may be too little for what one operation needs at once.
+  if (!best.plan) std::any_of(std::begin(kSlacks) + 1, std::end(kSlacks), found);
   if (best.plan) best.reason.clear();
   return best;
 }

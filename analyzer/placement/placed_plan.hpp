@@ -29,9 +29,9 @@ struct PlanOutcome {
   std::string reason;
 };
 
-/// Plans and places. `typical` comes from `recording`, counted under `rules`, with the link set. Where what
-/// fits in bytes finds no places in chunks, plans are made for up to a tenth less, in steps; where the places
-/// cost more than 2 % of an iteration's time, for up to 2 % less, and the fastest is taken.
+/// Plans and places. `typical` comes from `recording`, counted under `rules`, with the link set. Plans are
+/// made for up to 2 % less than there is, since the more room is left, the better the places, and the fastest
+/// is taken; where what fits in bytes finds no places in chunks, for up to a tenth less.
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
                              const LookaheadOptions& options);

@@ -7,7 +7,7 @@
 namespace tferry::analyzer {
 namespace {
 
-constexpr std::int64_t kSpareShare = 50;  // one chunk in so many
+constexpr std::int64_t kSpareShare = 200;  // one chunk in so many
 
 /// Memory is held from birth to death: both count as uses, and every use needs the contents.
 void use_all_life(Workload& workload) {

@@ -14,7 +14,7 @@ struct MemorySplit {
   std::uint32_t total = 0;
   std::uint32_t small = 0;     ///< blocks of small allocations
   std::uint32_t resident = 0;  ///< other blocks that no plan moves, the most alive together
-  std::uint32_t spare = 0;     ///< for allocations that no iteration before had: 2 %, at least one chunk
+  std::uint32_t spare = 0;     ///< for allocations that no iteration before had: 0.5 %, at least one chunk
   /// What is left for the tensors of a plan; 0: the rest alone is too much.
   std::uint32_t plan() const {
     const std::uint32_t others = small + resident + spare;
