@@ -12,14 +12,16 @@ and 2.0 times oversubscribed. For each job, in this order:
                           budget, bound and prediction are read from the session before anything runs under the plan
     JOB.checkpoint, JOB.save_on_cpu      what PyTorch offers, each at its own peak
     JOB.F.bytes           the plan once more with the PCIe counters beside it
-    JOB.A.native, JOB.A.F.POLICY         alternation A (--alternations): every policy at every factor, the order of the
-                          policies turned by one from each alternation to the next
+    JOB.F.POLICY          all policies and the job in memory, started together, with one ballast for all of them; then they take
+                          turns: in each alternation (--alternations) every one makes a burst of steps while the others
+                          pause, the order turned by one from each alternation to the next, the first step of a burst left out
+    JOB.A.F.POLICY        the same for pump and naive_um, a process for each alternation A
     BEYOND.A.POLICY       with --beyond: jobs of 150 GiB under the default budget, live and lms alternating
 Policies (--policies): plan, live (a plan made while the job runs), lms (what a job without a plan gets; only when it is
-named), lms_early, pump, naive_um (emulated). Of live, the last eight steps are compared with the others' median, and the
-first eight with the first eight of lms: there the plan is made, taken over and judged. A ballast holds all device memory
-but the budget, C and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What this tferry
-has no option for is skipped and said; --words POLICY=WORDS gives other words.
+named), lms_early, pump, naive_um (emulated). Before the turns live makes 24 steps and the others eight; the first eight of live
+are compared with those of lms: there the plan is made, taken over and judged. A ballast holds all device memory
+but, for each job, its budget, C and 256 MiB; not for pump and naive_um, whose managed memory must never exceed what the card has free. What
+this tferry has no option for is skipped and said; --words POLICY=WORDS gives other words.
 
 A cell that fails is recorded and the script goes on. Files in --out: plan_raw.json (for tferry-bench record, and to be
 continued), plan_log.txt, and the analysed sessions JOB.F.tferry, so that the bound can be computed anew.
@@ -34,7 +36,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import cells, plan_results, recordings, wire_cost  # noqa: E402
+from lib import cells, paced, plan_results, recordings, wire_cost  # noqa: E402
 
 SLACK = 256 * cells.MIB
 JOBS = {
@@ -50,8 +52,10 @@ WORDS = {"plan": "--plan SESSION --output OUTPUT", "live": "--live-plan", "lms":
 ASKED_FOR = ("lms",)  # measured where --policies names it
 # More managed memory than the card has free can hang the GPU, so no ballast may stand beside these.
 MANAGED = ("pump", "naive_um")
-STEPS = {"plan": (4, 6), "live": (24, 8), "lms": (3, 5), "lms_early": (3, 5), "pump": (3, 4),
-         "naive_um": (1, 3)}  # warm-up, timed
+STEPS = {"plan": (4, 6), "pump": (3, 4), "naive_um": (1, 3)}  # of jobs by themselves: warm-up, timed
+BURST = 4  # steps of a turn
+WARM_UP = {"native": 1, "live": 6}  # bursts before the turns begin, others
+OTHERS_WARM_UP = 2
 MOST_SECONDS = 120  # of one job
 # Jobs that no card holds: what they print is parsed as the second entry says.
 BEYOND = {
@@ -91,6 +95,9 @@ class Plan:
         jobs = self.chosen("jobs", JOBS)
         for job in jobs:
             self.attempt(f"{job}.prepare", lambda job=job: self.prepare(job))
+        for job in jobs:
+            for factor in self.chosen("factors", FACTORS):
+                self.attempt(f"{job}.{factor}", lambda job=job, factor=factor: self.take_turns(job, factor))
         for alternation in range(self.arguments.alternations):
             for job in jobs:
                 self.attempt(f"{job}.{alternation}", lambda job=job: self.alternate(job, alternation))
@@ -160,7 +167,7 @@ class Plan:
             return None
         cell["torch_peak_reserved_bytes"] = (cell["job_json"] or {}).get("torch_peak_reserved_bytes", 0)
         own_use = cells.own_use(cell, "torch_peak_reserved_bytes")
-        run = {**plan_results.run_of(cell), "own_use": own_use}
+        run = {**plan_results.run_of(cell), "own_use": own_use, "allocated_bytes": cell["torch_peak_reserved_bytes"]}
         self.note(job, "in_memory", "native", run)
         return run
 
@@ -207,31 +214,109 @@ class Plan:
     # Alternations
 
     def room(self, job, factor):
-        """Bytes that the ballast leaves free: budget, C and slack."""
+        """Bytes that the ballast leaves free for a job: budget, C and slack."""
         native, facts = self.native.get(job), self.facts.get((job, factor))
         if native is None or native["own_use"] is None or facts is None:
             return None
         return facts["budget_bytes"] + native["own_use"] + SLACK
 
+    def offered(self, policies):
+        """Those that this tferry has the options for; the others are said."""
+        found = []
+        for policy in policies:
+            missing = plan_results.missing_option(self.words[policy], self.run_help)
+            if missing and not self.arguments.dry_run:
+                self.raw.add({"cell": policy, "skipped": f"this tferry run has no {missing}"})
+            else:
+                found.append(policy)
+        return found
+
+    def take_turns(self, job, factor):
+        policies = self.offered(policy for policy in self.chosen("policies", WORDS) if policy not in MANAGED)
+        name = f"{job}.{factor}"
+        if not policies:
+            return
+        endless = ["--warmup", "0", "--steps", "100000", "--pause-every", str(BURST)]
+        commands = {"native": self.gpt2(job, *endless),
+                    **{policy: self.ferried(job, factor, policy, f"{name}.{policy}", endless) for policy in policies}}
+        if self.arguments.dry_run:
+            for label, command in commands.items():
+                print(f"{name}.{label}: {' '.join(command)}")
+            return
+        room = self.room(job, factor)
+        if room is None or self.left() < 60:
+            self.raw.add({"cell": name, "skipped": "no time left" if room else "budget or C are unknown"})
+            return
+        native = self.native[job]
+        together = len(policies) * room + native["allocated_bytes"] + native["own_use"] + SLACK
+        bursts = self.bursts(name, commands, together)
+        for label in commands:
+            self.note_turns(job, factor, label, bursts)
+        self.note(job, factor, "together", {"rc": 0, "room_bytes": together,
+                                            "device_peak_bytes": bursts["watched"].get("device_peak_bytes")})
+
+    def bursts(self, name, commands, room):
+        """Lets the jobs take turns; {label: {"steps": a list of times for each alternation, "cell": how it ended}}."""
+        watched = cells.Watched(self.programs, room)
+        jobs, steps, error = {}, {label: [] for label in commands}, None
+        try:
+            watched.start()
+            jobs = {label: paced.PacedJob(command, self.folder, f"{name}.{label}") for label, command in commands.items()}
+            for label, one in jobs.items():
+                one.wait_for("paused", limit_s=90)
+                for _ in range(WARM_UP.get(label, OTHERS_WARM_UP)):
+                    one.steps(BURST, limit_s=90)
+            for turn in range(self.arguments.alternations):
+                if self.left() < 25:  # for ending the jobs
+                    break
+                first = turn % len(jobs)
+                for label in [*jobs][first:] + [*jobs][:first]:
+                    steps[label].append(jobs[label].steps(BURST, limit_s=90)[1:])
+        except RuntimeError as failure:
+            error = str(failure)
+        ended = {label: one.finish(limit_s=30) for label, one in jobs.items()}
+        found = {"watched": watched.stop()}
+        for label, cell in ended.items():
+            cell = {"cell": f"{name}.{label}", **cell, **cells.parse_gpt2(cell["stdout"]), "error": error,
+                    "run": cells.read_json(os.path.join(self.folder, f"{name}.{label}.run.json"))}
+            self.raw.add(cell)
+            cells.append_log(self.log, cell)
+            found[label] = {"steps": steps[label], "cell": cell}
+            print(f"{cell['cell']}: rc {cell['rc']} {error or ''} turns "
+                  f"{[round(plan_results.middle(times) / 1e6, 1) for times in steps[label]]}, {self.left():.0f} s left", flush=True)
+        if error:
+            raise RuntimeError(error)
+        return found
+
+    def note_turns(self, job, factor, label, bursts):
+        cell, native = bursts[label]["cell"], bursts["native"]["cell"]
+        for alternation, times in enumerate(bursts[label]["steps"]):
+            run = {**plan_results.run_of({**cell, "step_ns": times, "every_step_ns": []}), "alternation": alternation,
+                   "same_losses": plan_results.same_losses(cell, native)}
+            if label != "native":
+                run.update({**self.facts[job, factor], "own_use": self.native[job]["own_use"], "plan": cells.plan_counters(cell),
+                            "native_ns": plan_results.middle(bursts["native"]["steps"][alternation])})
+            if alternation == 0:
+                run["first_ns"] = sum(cell["every_step_ns"][:plan_results.FIRST_STEPS])
+            self.note(job, factor, label, run)
+
     def alternate(self, job, alternation):
+        policies = self.offered(policy for policy in self.chosen("policies", WORDS) if policy in MANAGED)
+        if not policies:
+            return
         native = self.run_native(job, f"{job}.{alternation}.native") if self.native.get(job) else None
         for factor in self.chosen("factors", FACTORS):
-            policies = self.chosen("policies", WORDS)
-            turn = alternation % len(policies) if policies else 0
+            turn = alternation % len(policies)
             for policy in policies[turn:] + policies[:turn]:
                 self.run_policy(job, factor, policy, alternation, native)
 
     def run_policy(self, job, factor, policy, alternation, native):
         name = f"{job}.{alternation}.{factor}.{policy}"
-        missing = plan_results.missing_option(self.words[policy], self.run_help)
-        if missing and not self.arguments.dry_run:
-            self.raw.add({"cell": name, "skipped": f"this tferry run has no {missing}"})
-            return
         room = self.room(job, factor)
         if room is None and not self.arguments.dry_run:
             self.raw.add({"cell": name, "skipped": "budget or C are unknown"})
             return
-        cell = self.measure(name, self.ferried(job, factor, policy, name), None if policy in MANAGED else room)
+        cell = self.measure(name, self.ferried(job, factor, policy, name, self.alone(policy, name)))
         if cell is None:
             return
         facts = self.facts[job, factor]
@@ -242,17 +327,20 @@ class Plan:
             run["same_losses"] = plan_results.same_losses(cell, native)
         self.note(job, factor, policy, run)
 
-    def ferried(self, job, factor, policy, name):
-        """The command of a job under `tferry run`."""
+    def alone(self, policy, name):
+        """Options of a job that runs by itself."""
         warmup, steps = STEPS[policy]
+        return ["--warmup", str(warmup), "--steps", str(steps), "--json", os.path.join(self.folder, name + ".job.json")]
+
+    def ferried(self, job, factor, policy, name, options):
+        """The command of a job under `tferry run`."""
         budget = self.facts.get((job, factor), {}).get("budget_bytes", "BUDGET")
         output = os.path.join(self.folder, name + ".own.tferry")
         words = shlex.split(self.words[policy].replace("SESSION", self.planned_session(job, factor))
                             .replace("OUTPUT", output))
         return [self.programs.find("tferry"), "run", "--json", os.path.join(self.folder, name + ".run.json"),
                 "--budget", str(budget), *words, "--",
-                *self.gpt2(job, "--warmup", str(warmup), "--steps", str(steps), "--json",
-                           os.path.join(self.folder, name + ".job.json"))]
+                *self.gpt2(job, *options)]
 
     def go_beyond(self, job, alternation):
         """A job that the card does not hold, with a plan made while it runs and without one."""
@@ -295,7 +383,8 @@ class Plan:
         session = os.path.join(self.folder, name + ".tferry")
         # The inner command records nothing itself; only the sampler of the outer one is wanted.
         plain = ["env", "-u", "CUDA_INJECTION64_PATH", "-u", "NVTX_INJECTION64_PATH"]
-        self.tool(name, ["profile", "--no-preload", "-o", session, "--", *plain, *self.ferried(job, factor, "plan", name)])
+        self.tool(name, ["profile", "--no-preload", "-o", session, "--", *plain,
+                         *self.ferried(job, factor, "plan", name, self.alone("plan", name))])
         if self.arguments.dry_run:
             return
         ends = cells.read_json(os.path.join(self.folder, name + ".job.json"))["step_end_ns"]

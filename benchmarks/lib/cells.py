@@ -128,30 +128,47 @@ def run_job(command, limit_s, folder, name, environment=None):
     return result
 
 
+class Watched:
+    """The memory sampler beside jobs and, given `room` in bytes, a ballast that leaves no more than that free."""
+
+    def __init__(self, programs, room=None):
+        self.programs, self.room = programs, room
+        self.ballast = self.sampler = None
+        self.found = {"ballast_leaves_bytes": room}
+
+    def start(self):
+        if self.room is not None:
+            self.ballast = Helper([self.programs.find("tferry-ballast"), "--leave", str(self.room)])
+            self.found["ballast"] = self.ballast.first_line
+        self.sampler = Helper([self.programs.find("tferry-memory-sampler")])
+
+    def stop(self):
+        """What was seen: "device_peak_bytes" is what the jobs added to the card's use."""
+        if self.sampler:
+            text = self.sampler.close()
+            try:
+                memory = json.loads(text)
+                self.found["memory"] = memory
+                self.found["device_peak_bytes"] = memory["peak_used_bytes"] - memory["first_used_bytes"]
+            except (ValueError, KeyError):
+                self.found["memory"] = {"error": text[-300:]}
+        if self.ballast:
+            self.ballast.close()
+        return self.found
+
+
 def run_watched(programs, command, limit_s, folder, name, parse, room=None):
-    """run_job with the memory sampler beside it and, given `room` in bytes, with a ballast that leaves no more than
-    that free. What could not be had is in "error"; "device_peak_bytes" is what the job added to the card's use."""
-    cell = {"ballast_leaves_bytes": room}
-    ballast = sampler = None
+    """run_job with a Watched beside it. What could not be had is in "error"."""
+    cell = {}
+    watched = Watched(programs, room)
     try:
-        if room is not None:
-            ballast = Helper([programs.find("tferry-ballast"), "--leave", str(room)])
-            cell["ballast"] = ballast.first_line
-        sampler = Helper([programs.find("tferry-memory-sampler")])
+        watched.start()
         cell.update(run_job(command, limit_s, folder, name))
         cell.update(parse(cell["stdout"]))
     except (OSError, RuntimeError) as error:
         cell["error"] = str(error)
     finally:
-        if sampler:
-            text = sampler.close()
-            try:
-                cell["memory"] = json.loads(text)
-                cell["device_peak_bytes"] = cell["memory"]["peak_used_bytes"] - cell["memory"]["first_used_bytes"]
-            except (ValueError, KeyError):
-                cell["memory"] = {"error": text[-300:]}
-        if ballast:
-            ballast.close()
+        cell.update(watched.stop())
     return cell
 
 
