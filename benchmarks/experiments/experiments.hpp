@@ -19,6 +19,9 @@ void run_remap_under_load(Report& report);
 /// Evictions that hand the engine on after each piece: small copies and mapping calls beside them, and the
 /// rate.
 void run_interleave(Report& report);
+/// A small copy of the program behind a kernel, everything queued ahead, while evictions keep the engine: by
+/// the copy engine, with evictions that look at a word before each piece, and by a kernel.
+void run_small_copies(Report& report);
 /// Managed memory: faults, and prefetching both ways by size and threads.
 void run_managed(Report& report);
 

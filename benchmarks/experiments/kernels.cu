@@ -21,6 +21,10 @@ T* pointer(CUdeviceptr address) {
 
 __global__ void empty() {}
 
+__global__ void copy_words(unsigned* destination, const unsigned* source, unsigned words) {
+  for (unsigned i = threadIdx.x; i < words; i += blockDim.x) destination[i] = source[i];
+}
+
 __global__ void burn(float* sink, std::int64_t iterations) {
   float a = threadIdx.x;
   for (std::int64_t i = 0; i < iterations; ++i) a = a * 1.0001f + 0.5f;
@@ -125,6 +129,11 @@ __global__ void reader(const unsigned* words, std::uint64_t count, unsigned valu
 void launch_empty(CUstream stream) {
   empty<<<1, 1, 0, stream>>>();
   check_launch(cudaGetLastError(), "empty");
+}
+
+void launch_copy(CUdeviceptr destination, CUdeviceptr source, unsigned words, CUstream stream) {
+  copy_words<<<1, 256, 0, stream>>>(pointer<unsigned>(destination), pointer<unsigned>(source), words);
+  check_launch(cudaGetLastError(), "copy_words");
 }
 
 void launch_burn(CUdeviceptr sink, int blocks, std::int64_t iterations, CUstream stream) {

@@ -11,6 +11,9 @@ namespace tferry::experiments {
 /// A kernel that does nothing, for measuring launches.
 void launch_empty(CUstream stream);
 
+/// Copies `words` of 4 bytes by one block; either side may be host memory that the GPU can reach.
+void launch_copy(CUdeviceptr destination, CUdeviceptr source, unsigned words, CUstream stream);
+
 /// Pure arithmetic on `blocks` blocks of 256 threads, some 10 µs per 10,000 `iterations`; writes to `sink` (4
 /// bytes, device memory) only to keep the compiler from removing it.
 void launch_burn(CUdeviceptr sink, int blocks, std::int64_t iterations, CUstream stream);

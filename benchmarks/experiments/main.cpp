@@ -14,7 +14,8 @@ int main(int argument_count, char** arguments) {
       {"set_access", ex::run_set_access}, {"copy_pieces", ex::run_copy_pieces},
       {"host_alloc", ex::run_host_alloc}, {"scan", ex::run_scan},
       {"pdl_alias", ex::run_pdl_alias},   {"remap_under_load", ex::run_remap_under_load},
-      {"interleave", ex::run_interleave}, {"managed", ex::run_managed}};
+      {"interleave", ex::run_interleave}, {"small_copies", ex::run_small_copies},
+      {"managed", ex::run_managed}};
   if (argument_count != 3 || !experiments.contains(arguments[1])) {
     std::fprintf(stderr, "usage: tferry-experiments NAME OUT.json, NAME one of:");
     for (const auto& [name, run] : experiments) std::fprintf(stderr, " %s", name.c_str());
