@@ -6,11 +6,29 @@
 
 using namespace tferry::runtime;
 
+namespace {
+
+/// Null means the current one, too.
+bool is_current(CUcontext context) {
+  CUcontext current = nullptr;
+  return context == nullptr || (call(real().cuCtxGetCurrent, &current) == CUDA_SUCCESS && current == context);
+}
+
+}  // namespace
+
 TFERRY_EXPORT CUresult cuCtxSynchronize() {
   CUresult result = CUDA_SUCCESS;
   Runtime* runtime = Runtime::active();
   if (runtime != nullptr && runtime->wait_for_program(result)) return result;
   return call(real().cuCtxSynchronize);
+}
+
+// What cudaDeviceSynchronize of CUDA 13 calls.
+TFERRY_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context) {
+  CUresult result = CUDA_SUCCESS;
+  Runtime* runtime = Runtime::active();
+  if (runtime != nullptr && is_current(context) && runtime->wait_for_program(result)) return result;
+  return call(real().cuCtxSynchronize_v2, context);
 }
 
 TFERRY_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
@@ -46,11 +64,9 @@ namespace tferry::runtime {
 
 std::span<const cuda::Hook> context_hooks() {
   static const cuda::Hook hooks[] = {
-      TFERRY_HOOK(cuCtxSynchronize),
-      TFERRY_HOOK(cuCtxEnablePeerAccess),
-      TFERRY_HOOK(cuCtxDestroy_v2),
-      TFERRY_HOOK(cuDevicePrimaryCtxReset_v2),
-      TFERRY_HOOK(cuDevicePrimaryCtxRelease_v2),
+      TFERRY_HOOK(cuCtxSynchronize),           TFERRY_HOOK(cuCtxSynchronize_v2),
+      TFERRY_HOOK(cuCtxEnablePeerAccess),      TFERRY_HOOK(cuCtxDestroy_v2),
+      TFERRY_HOOK(cuDevicePrimaryCtxReset_v2), TFERRY_HOOK(cuDevicePrimaryCtxRelease_v2),
   };
   return hooks;
 }

@@ -29,11 +29,11 @@ class LookedUp : public ::testing::Test {
     ASSERT_EQ(CUDA_SUCCESS, init(0));
   }
   std::string by_handle(const char* name) { return object_of(dlsym(driver_, name)); }
-  std::string by_address(const char* name, cuuint64_t flags = 0) {
+  std::string by_address(const char* name, cuuint64_t flags = 0, int version = 12000) {
     const auto get = reinterpret_cast<GetProcAddress>(dlsym(driver_, "cuGetProcAddress_v2"));
     void* found = nullptr;
     CUdriverProcAddressQueryResult status{};
-    EXPECT_EQ(CUDA_SUCCESS, get(name, &found, 12000, flags, &status)) << name;
+    EXPECT_EQ(CUDA_SUCCESS, get(name, &found, version, flags, &status)) << name;
     return object_of(found);
   }
 
@@ -52,6 +52,17 @@ TEST_F(LookedUp, ByHandle) {
 TEST_F(LookedUp, ByPseudoHandle) {
   EXPECT_EQ(hook_, object_of(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2")));
   EXPECT_EQ(hook_, object_of(dlsym(RTLD_NEXT, "cuMemAlloc_v2")));
+}
+
+// cudaDeviceSynchronize of CUDA 13 asks for the newer form; unhooked, it waited for all our evictions.
+TEST_F(LookedUp, EveryVersionOfAHookIsOne) {
+  for (const int version : {12000, 12080, 13000, 13010}) {
+    for (const char* name :
+         {"cuCtxSynchronize", "cuMemAlloc", "cuMemFree", "cuLaunchKernel", "cuLaunchKernelEx",
+          "cuMemcpyDtoHAsync", "cuStreamBeginCapture", "cuMemGetInfo"}) {
+      EXPECT_EQ(hook_, by_address(name, 0, version)) << name << " of " << version;
+    }
+  }
 }
 
 TEST_F(LookedUp, ByCuGetProcAddress) {
