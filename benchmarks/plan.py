@@ -47,7 +47,7 @@ JOBS = {
 }
 FACTORS = ("1.33", "1.5", "2.0")
 # Words of `tferry run` by policy; SESSION stands for the analysed session, OUTPUT for the run's own.
-WORDS = {"plan": "--plan SESSION --output OUTPUT", "live": "--live-plan", "lms": "--policy lms",
+WORDS = {"plan": "--plan SESSION --output OUTPUT", "live": "", "lms": "--policy lms",
          "lms_early": "--policy lms-early", "pump": "--memory managed", "naive_um": "--policy naive-um"}
 ASKED_FOR = ("lms",)  # measured where --policies names it
 # More managed memory than the card has free can hang the GPU, so no ballast may stand beside these.

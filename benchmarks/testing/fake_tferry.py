@@ -120,11 +120,11 @@ def analyze(words):
 
 def run(words):
     if "--help" in words:
-        print("--plan --live-plan --output --policy --json --budget")
+        print("--plan --output --policy --json --budget")
         return 0
     with open(words[words.index("--json") + 1], "w", encoding="utf-8") as file:
         json.dump({"processes": [{"devices": [{"plan_iterations": 5, "plan_mappings": 0, "plan_late_bytes": 10}]}]}, file)
-    policy = "plan" if "--plan" in words else "live" if "--live-plan" in words else words[words.index("--policy") + 1]
+    policy = "plan" if "--plan" in words else words[words.index("--policy") + 1] if "--policy" in words else "live"
     job = words[words.index("--") + 1:]
     return subprocess.run(job, check=False, env={**os.environ, "FAKE_POLICY": policy}).returncode
 

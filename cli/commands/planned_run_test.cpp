@@ -108,13 +108,12 @@ TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
   expect_refused("$T profile --memory managed $S", "--memory");
 }
 
-TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRunsWhereOneIsWanted) {
+TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRuns) {
   const std::string job = "$S --buffers 24 --mib 2 --hidden 2 --iterations ";
   // How long planning takes beside a job is nobody's to say: a job that was over first runs longer.
   for (const std::string iterations : {"60", "600", "4000"}) {
     const Ended run =
-        sh("$T run --live-plan --budget 32MiB --chunk 2MiB --movable 2MiB --json run.json --force " + job +
-           iterations);
+        sh("$T run --budget 32MiB --chunk 2MiB --movable 2MiB --json run.json --force " + job + iterations);
     ASSERT_EQ(run.exit_code(), 0) << run.err;
     const auto device = device_of("run.json");
     if (device["plan_iterations_followed"] == 0) continue;
@@ -132,7 +131,7 @@ TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRunsWhereOneIsWanted) {
 
 TEST_F(PlannedRunTest, NoPlanIsMadeWhereNoneIsWanted) {
   const std::string job = "$S --buffers 24 --mib 2 --iterations 60";
-  for (const std::string option : {"", "--live-plan --policy lms-early", "--live-plan --budget unlimited"}) {
+  for (const std::string option : {"--no-live-plan", "--policy lms-early", "--budget unlimited"}) {
     const Ended run =
         sh("$T run --json run.json --force " + option +
            (option.ends_with("unlimited") ? " " : " --budget 32MiB ") + "--chunk 2MiB --movable 2MiB " + job);

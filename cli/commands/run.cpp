@@ -29,10 +29,8 @@ CLI::App* RunCommand::add_to(CLI::App& program) {
       "The program and its arguments follow the options: tferry run [OPTIONS] [--] PROGRAM [ARGUMENTS...]");
   app_->add_option("--plan", plan_, "Follow this plan: a session, and behind a colon the plan's number")
       ->type_name("SESSION[:N]");
-  app_->add_flag(
-      "--live-plan", live_plan_,
-      "Make a plan from the job's first iterations, while it runs (an experiment: not yet as fast on a "
-      "GPU as the plan of a recording)");
+  app_->add_flag("--no-live-plan", no_live_plan_,
+                 "Make no plan from the job's first iterations while it runs");
   app_->add_option("-o,--output", output_,
                    "The session that keeps prediction and outcome of a run under a plan; %h, %p, %q{NAME} "
                    "(default: NAME.N.tferry here)")
@@ -58,7 +56,7 @@ void RunCommand::begin_session(PlannedRun& planned, const Environment& environme
 }
 
 bool RunCommand::plans_itself(const JobSettings& settings) const {
-  return live_plan_ && plan_.empty() && settings.policy.empty() && settings.memory == "explicit" &&
+  return !no_live_plan_ && plan_.empty() && settings.policy.empty() && settings.memory == "explicit" &&
          settings.budget.kind() != Budget::Kind::kUnlimited;
 }
 

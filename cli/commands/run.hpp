@@ -43,7 +43,7 @@ class RunCommand {
   JobOptions options_;
   CoordinationOptions coordination_;
   std::string plan_, output_;
-  bool live_plan_ = false;
+  bool no_live_plan_ = false;
 };
 
 }  // namespace tferry::cli
