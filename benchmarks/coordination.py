@@ -96,7 +96,9 @@ class Coordination:
             self.raw.add({"cell": name, "skipped": "no time left"})
             return None
         cell = {"cell": name, **cells.run_job(command, min(MOST_SECONDS, self.left() - 5), self.folder, name,
-                                              {"CUDA_VISIBLE_DEVICES": SETUPS[setup]["visible"]})}
+                                              {"CUDA_VISIBLE_DEVICES": SETUPS[setup]["visible"],
+                                               # a machine's own name need not lead anywhere
+                                               "GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")})}
         self.raw.add(cell)
         cells.append_log(self.log, cell)
         return cell

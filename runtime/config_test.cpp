@@ -18,9 +18,11 @@ class ConfigTest : public ::testing::Test {
  protected:
   ~ConfigTest() override { clear(); }
   static void clear() {
-    for (const char* name : {variables::kRunDirectory, variables::kBudget, variables::kHostBudget,
-                             variables::kReserve, variables::kVerify, variables::kOff, variables::kChunkSize,
-                             variables::kMovableSize, variables::kLog, variables::kSpoolLimit}) {
+    for (const char* name :
+         {variables::kRunDirectory, variables::kBudget, variables::kHostBudget, variables::kReserve,
+          variables::kVerify, variables::kOff, variables::kChunkSize, variables::kMovableSize,
+          variables::kLog, variables::kSpoolLimit, variables::kCoordinate, variables::kSlotSegment,
+          variables::kSlotBytes, variables::kPlan, variables::kRankPlans, "LOCAL_RANK", "LOCAL_WORLD_SIZE"}) {
       unsetenv(name);
     }
   }
@@ -72,6 +74,30 @@ TEST_F(ConfigTest, SizesThatAreNoneAreNamed) {
     EXPECT_EQ("", with({{name, ""}}).error);
   }
   EXPECT_EQ("TFERRY_CHUNK is not a power of two", with({{"TFERRY_CHUNK", "3000000"}}).error);
+}
+
+TEST_F(ConfigTest, RanksAreOnTheirOwnUnlessToldOtherwise) {
+  EXPECT_EQ(Coordination::kOff, with({}).coordination);
+  EXPECT_EQ(Coordination::kOff, with({{"TFERRY_COORDINATE", "off"}}).coordination);
+  EXPECT_EQ(Coordination::kInterleave, with({{"TFERRY_COORDINATE", "interleave"}}).coordination);
+  const Config config = with({{"TFERRY_COORDINATE", "orchestrate"},
+                              {"TFERRY_SLOT_SEGMENT", "/run/slots"},
+                              {"TFERRY_SLOT_BYTES", "1048576"},
+                              {"LOCAL_RANK", "3"},
+                              {"LOCAL_WORLD_SIZE", "4"}});
+  EXPECT_EQ(Coordination::kOrchestrate, config.coordination);
+  EXPECT_EQ("/run/slots", config.slot_segment);
+  EXPECT_EQ(std::size_t{1} << 20, config.slot_bytes);
+  EXPECT_EQ(3, config.local_rank);
+  EXPECT_EQ(4, config.local_ranks);
+  EXPECT_EQ("TFERRY_COORDINATE=all is neither interleave nor orchestrate",
+            with({{"TFERRY_COORDINATE", "all"}}).error);
+}
+
+TEST_F(ConfigTest, ARankFollowsThePlanOfItsNumber) {
+  EXPECT_EQ("p", with({{"TFERRY_PLAN", "p"}, {"LOCAL_RANK", "3"}}).plan);
+  EXPECT_EQ("p.1", with({{"TFERRY_PLAN", "p"}, {"TFERRY_RANK_PLANS", "2"}, {"LOCAL_RANK", "3"}}).plan);
+  EXPECT_EQ("p.0", with({{"TFERRY_PLAN", "p"}, {"TFERRY_RANK_PLANS", "2"}}).plan);
 }
 
 TEST_F(ConfigTest, SwitchesAreOnUnlessZeroOrEmpty) {

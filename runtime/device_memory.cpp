@@ -103,7 +103,7 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   for (OutLane& lane : out_) lane.stream = streams_.add_internal(lane.handle, context_);
   scan_stream_ = streams_.add_internal(scan_handle_, context_);
   if (coordinator_ != nullptr && may_evict_) gates_ = coordinator_->attach(ordinal_, device_);
-  next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
+  next_buffer_id_ = static_cast<std::uint64_t>(ordinal_) * kBuffersOfDevice + 1;
   if (recorder_ != nullptr) {
     recorder_->device(driver_, ordinal_, static_cast<std::int64_t>(card_total));
     recorder_->own_stream(in_handle_, ordinal_);

@@ -29,6 +29,9 @@
 
 namespace tferry::runtime {
 
+/// Allocations are numbered from a multiple of this on each device.
+inline constexpr std::uint64_t kBuffersOfDevice = std::uint64_t{1} << 40;
+
 /// What the outside may know of an allocation.
 struct AllocationView {
   CUdeviceptr address;

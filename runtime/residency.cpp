@@ -168,7 +168,8 @@ bool DeviceMemory::make_room(std::size_t chunks, std::int64_t& parked_bytes) {
     for (Block* block = order_.oldest();
          block != nullptr && pool_->free_count() < chunks && block->last_use + kRecentOperations < tick_;) {
       Block* next = block->newer;
-      if (block->buffer_id % ranks == own && evictable(*block) && !park_some(*block, chunks, parked_bytes))
+      if (block->buffer_id % kBuffersOfDevice % ranks == own && evictable(*block) &&
+          !park_some(*block, chunks, parked_bytes))
         return false;
       block = next;
     }
@@ -253,7 +254,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
     SlotPass pass(gates_ ? &gates_->out : nullptr, config_.slot_bytes, 0);
     if (pass.gated()) {  // a turn is asked for once all of it is ready
       for (const std::uint32_t index : pieces)
-        streams_.wait(out_[out_turn_].stream, (*host_)[block.pieces[index].slot].free_after);
+        streams_.wait(out_[0].stream, (*host_)[block.pieces[index].slot].free_after);
     }
     copied = for_each_run(
         pieces, std::max<std::size_t>(kCopyBytes / size, 1),
@@ -294,7 +295,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
 /// One copy to the host, of pieces whose chunks and slots are neighbours, behind the last use of the block
 /// and the eviction before.
 bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass) {
-  OutLane& lane = out_[out_turn_];
+  OutLane& lane = out_[pass.gated() ? 0 : out_turn_];
   streams_.wait(lane.stream, block.uses);
   streams_.wait(lane.stream, block.pending);
   for (const std::uint32_t index : pieces)
@@ -313,7 +314,7 @@ bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces,
                         chunk_size(), lane.handle, lane.copies);
   }
   ++lane.copies;
-  out_turn_ = (out_turn_ + 1) % out_.size();
+  if (!pass.gated()) out_turn_ = (out_turn_ + 1) % out_.size();
   last_out_ = streams_.stamp(lane.stream);
   streams_.mark(lane.stream);
   for (const std::uint32_t index : pieces) {

@@ -92,6 +92,7 @@ struct DeviceStatus {
 
   // Taking turns with other ranks (docs/coordination.md). All zero where that is off or never came about.
   Counter slot_members;   ///< most GPUs, of all ranks, that took turns on this GPU's link, itself included
+  Counter slot_rank;      ///< local rank + 1; 0: not known
   Counter slots_asked;    ///< transfers that were ready and asked for a turn
   Counter slots_granted;  ///< of them, those that got it
   Counter slots_used;     ///< turns that ended within the lease

@@ -5,6 +5,7 @@
 #include "trace/session_job_rows.hpp"
 #include "trace/session_memory_rows.hpp"
 #include "trace/session_plan_rows.hpp"
+#include "trace/session_slot_rows.hpp"
 
 #include <tuple>
 
@@ -17,7 +18,7 @@ using SessionRows =
                AccessRow, SwapRow, GateRow, UmEventRow, CounterRow, SyncRow, MarkerRow, OverheadRow,
                ApiCallRow, RecordedRangeRow, LossRow, IterationRow, OperationRow, TensorRow,
                TensorAllocationRow, TransferRow, ContentionRow, BoundRow, PlanRow, PlanActionRow,
-               SimulationRow, RunRow>;
+               SimulationRow, RunRow, SlotUseRow>;
 
 /// Calls `visit.template operator()<Row>()` for each table.
 template <typename Visit>

@@ -82,7 +82,12 @@ std::span<const Migration> session_migrations() {
        "source "
        "TEXT NOT NULL);"
        "INSERT INTO enumeration(name, value, label) VALUES('um_event_kind', 7, 'throttling'), "
-       "('um_event_kind', 8, 'remote_map')"}};
+       "('um_event_kind', 8, 'remote_map')"},
+      {3,  // turns of ranks on a shared link
+       "CREATE TABLE slot_use(pid INTEGER NOT NULL, device_ordinal INTEGER NOT NULL, rank INTEGER, "
+       "gpus_on_link "
+       "INTEGER, asked INTEGER, granted INTEGER, used INTEGER, ahead INTEGER, expired INTEGER, wait_ns "
+       "INTEGER)"}};
   return kMigrations;
 }
 

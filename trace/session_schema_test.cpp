@@ -88,7 +88,7 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
   }
-  for (const char* added : {"api_call", "recorded_range", "allocation_name"})
+  for (const char* added : {"api_call", "recorded_range", "allocation_name", "slot_use"})
     old.execute(std::string("DROP TABLE ") + added);
   EXPECT_NE(columns(old), columns(fresh));
   migrate(old, kSessionVersion, session_migrations());
@@ -100,7 +100,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   make_version_1(old);
   old.execute("DELETE FROM enumeration WHERE name = 'um_event_kind' AND value > 6");
   old.execute(
-      "PRAGMA user_version = 2; DROP TABLE api_call; DROP TABLE recorded_range; DROP TABLE allocation_name");
+      "PRAGMA user_version = 2; DROP TABLE api_call; DROP TABLE recorded_range; DROP TABLE allocation_name; "
+      "DROP TABLE slot_use");
   for (const char* column :
        {"pcie_generation", "pcie_width", "pcie_generation_most", "pcie_width_most", "numa_node"}) {
     old.execute(std::string("ALTER TABLE link DROP COLUMN ") + column);

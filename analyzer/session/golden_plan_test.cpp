@@ -1,5 +1,6 @@
 // Plans for the golden session: GPT-2 in fp32, recorded on an H200.
 #include "analyzer/placement/replay.hpp"
+#include "analyzer/planner/rank_plans.hpp"
 #include "analyzer/session/analysis.hpp"
 #include "analyzer/session/flat_plan.hpp"
 #include "analyzer/session/plan_rows.hpp"
@@ -32,6 +33,20 @@ TEST(GoldenPlan, EveryTensorFindsItsPlaceInAsManyChunksAsAreInUseAtOnce) {
     EXPECT_GE(placed.plan.predicted_ns, rank.bound->time_ns);
     EXPECT_LE(placed.plan.predicted_ns, 1.1 * rank.bound->time_ns) << factor;
   }
+}
+
+TEST(GoldenPlan, RanksOnALinkCanMoveOtherTensorsInTheSameBudget) {
+  const RankAnalysis rank = golden(1.5);
+  ASSERT_TRUE(rank.placed);
+  LookaheadOptions options;
+  options.rounds = 40;
+  const auto plans =
+      plans_for_ranks(rank.source.recording, *rank.typical, *rank.placed, rank.budget_bytes, 2, options);
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_TRUE(plan_errors(plans[1].workload.workload, plans[1].plan).empty());
+  EXPECT_EQ(testing_support::Replay(plans[1].workload, plans[1].placement).run(), "");
+  EXPECT_LT(overlap_with_others(plans, 1), 0.5);
+  EXPECT_GT(overlap_with_others(plans, 1), 0);
 }
 
 TEST(GoldenPlan, IsAPlanThatARuntimeAccepts) {

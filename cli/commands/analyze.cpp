@@ -6,6 +6,7 @@
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/job_settings.hpp"
+#include "cli/plan/rank_plans.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/report/what_if_tables.hpp"
 #include "cli/session/choose_session.hpp"
@@ -20,6 +21,8 @@
 
 namespace tferry::cli {
 namespace {
+
+constexpr int kMostRanksOnALink = 16;
 
 /// With --oversubscribe, a session that has a footprint nowhere has no answer.
 void require_footprint(const std::vector<analyzer::RankAnalysis>& ranks, const std::string& session) {
@@ -66,6 +69,11 @@ CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
                    "on each link, "
                    "iterations between synchronisations)")
       ->type_name("CASE");
+  app_->add_option(
+          "--ranks-share", ranks_share_,
+          "Also plans for this many ranks on a link that move different tensors, for tferry run --coordinate "
+          "interleave")
+      ->type_name("N");
   app_->add_flag("--no-plan", no_plan_, "Make no plan");
   app_->add_option("--chunk", chunk_, "Count memory in pieces of this size, as a run with that --chunk does")
       ->type_name("SIZE");
@@ -92,6 +100,13 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
   }
   if (!link_.empty()) options.link = parse_link(link_);
   options.plan = !no_plan_;
+  if (app_->count("--ranks-share") > 0) {
+    if (ranks_share_ < 2 || ranks_share_ > kMostRanksOnALink)
+      throw Failure(fmt::format("--ranks-share: {} is no number of ranks that share a link", ranks_share_),
+                    "write 2");
+    if (no_plan_ || (!options.budget_bytes && !options.oversubscription))
+      throw Failure("--ranks-share is about plans", "give --budget or --oversubscribe, without --no-plan");
+  }
   options.chunk_bytes = chunk_.empty() ? 0 : parse_chunk(chunk_);
   options.movable_bytes = movable_.empty() ? 0 : parse_bytes(movable_, "--movable");
   return options;
@@ -123,6 +138,9 @@ int AnalyzeCommand::execute() const {
   if (checked.oversubscription) require_footprint(ranks, path);
   const std::filesystem::path target = output_.empty() ? choice.path : std::filesystem::path(output_);
   store_analysis(ranks, &contention, choice.path, target, output_.empty() || common_.force);
+  std::vector<Table> shared;
+  if (ranks_share_ > 0)
+    shared.push_back(store_rank_plans(ranks, static_cast<std::size_t>(ranks_share_), target));
   trace::Session analyzed = trace::Session::open(target.string());
   const Scope scope(analyzed, {});
   std::vector<Table> tables = report_analysis(scope);
@@ -130,6 +148,7 @@ int AnalyzeCommand::execute() const {
   if (planned) {
     for (Table& table : report_plan(scope)) tables.push_back(std::move(table));
   }
+  for (Table& table : shared) tables.push_back(std::move(table));
   add_asked_for(ranks, tables);
   answer_.answer(tables, target.string(), common_);
   console.notice(

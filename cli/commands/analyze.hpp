@@ -36,6 +36,7 @@ class AnalyzeCommand {
   AnswerOptions answer_;
   std::string session_, output_, budget_, link_, assume_solo_, chunk_, movable_, explain_, what_if_;
   double oversubscribe_ = 0;
+  int ranks_share_ = 0;
   bool no_plan_ = false;
   bool curve_ = false;
 };

@@ -141,6 +141,47 @@ TEST_F(PlannedRunTest, NoPlanIsMadeWhereNoneIsWanted) {
   }
 }
 
+TEST_F(PlannedRunTest, RanksOnALinkFollowPlansOfTheirOwn) {
+  planned();
+  expect_refused("$T run --plan a.tferry --coordinate interleave $S",
+                 "a.tferry has no plans for several ranks");
+  expect_refused("$T analyze a.tferry --ranks-share 2", "--ranks-share is about plans");
+  expect_refused("$T analyze a.tferry --oversubscribe 1.5 --ranks-share 1", "1 is no number of ranks");
+  const Ended analysis = sh("$T analyze a.tferry --oversubscribe 1.5 --chunk 2MiB --ranks-share 2");
+  ASSERT_EQ(analysis.exit_code(), 0) << analysis.err;
+  EXPECT_TRUE(analysis.printed("Plans for 2 ranks on a link that move different tensors")) << analysis.out;
+  EXPECT_EQ(ask("a.tferry", "SELECT name FROM plan ORDER BY id DESC LIMIT 1"), "rank 0 of 2");
+  EXPECT_EQ(ask("a.tferry", "SELECT count(DISTINCT sha256) FROM plan WHERE name LIKE 'rank%'"), "2");
+
+  const Ended native = sh(std::string(kJob) + "10");
+  for (const char* rank : {"0", "1"}) {
+    const Ended run =
+        sh(std::string("RANK=") + rank + " LOCAL_RANK=" + rank +
+           " $T run --plan a.tferry --coordinate interleave --force --json run.json " + kJob + "10");
+    EXPECT_EQ(run.exit_code(), 0) << run.err;
+    EXPECT_EQ(answer(run), answer(native));
+    EXPECT_TRUE(run.told("ranks: ranks of a host move different tensors")) << run.err;
+    EXPECT_GE(device_of("run.json")["plan_iterations_followed"], 5);
+    EXPECT_EQ(device_of("run.json")["plan_mappings"], 0);
+  }
+}
+
+TEST_F(PlannedRunTest, TurnsOfRanksAreKeptWithTheOutcome) {
+  planned();
+  const std::string job = std::string(kJob) + "30";
+  const Ended run =
+      sh("$T run --plan a.tferry --coordinate orchestrate -o turns.tferry sh -c 'LOCAL_RANK=1 " + job +
+         " & LOCAL_RANK=0 " + job + "; wait'");
+  EXPECT_EQ(run.exit_code(), 0) << run.err;
+  EXPECT_TRUE(run.told("turns      2 GPUs took turns on the link")) << run.err;
+  EXPECT_EQ(ask("turns.tferry",
+                "SELECT count(*) FROM slot_use WHERE gpus_on_link = 2 AND asked = granted AND asked + "
+                "ahead > 0 AND used > 0"),
+            "2");
+  EXPECT_EQ(ask("turns.tferry", "SELECT group_concat(rank) FROM (SELECT rank FROM slot_use ORDER BY rank)"),
+            "\"0,1\"");
+}
+
 TEST_F(PlannedRunTest, APlanForAnotherProgramIsNoticedAndLeft) {
   planned();
   const std::string other = "$S --buffers 18 --mib 4 --iterations 8";

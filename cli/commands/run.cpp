@@ -66,7 +66,7 @@ JobEnd RunCommand::run() const {
   const bool budget_given = app_->count("--budget") > 0;
   std::optional<PlannedRun> planned;
   if (app_->count("--plan") > 0) {
-    planned.emplace(plan_);
+    planned.emplace(plan_, coordination_.mode == "interleave");
     planned->settle(checked, budget_given);
   } else if (!output_.empty()) {
     throw Failure("--output is about runs under a plan", "add --plan SESSION, or leave it out");

@@ -52,17 +52,20 @@ LinkGroups read_link_groups(const std::filesystem::path& file) {
 
 LinkGroups find_link_groups(std::span<const PcieLink> tree,
                             const std::optional<trace::Calibration>& calibration, double threshold) {
+  const bool measured =
+      calibration && std::any_of(calibration->figures.begin(), calibration->figures.end(),
+                                 [](const auto& figure) { return figure.what == "stretch"; });
   std::map<std::string, const PcieLink*> links;
   for (const PcieLink& link : tree) links[link.address] = &link;
   LinkGroups groups;
   for (const PcieLink& gpu : tree) {
-    if (!gpu.gpu) continue;
+    if (!gpu.gpu || measured) continue;
     const PcieLink* top = &gpu;
     for (std::size_t steps = 0; steps < tree.size() && links.contains(top->parent); ++steps)
       top = links[top->parent];
     if (top != &gpu) groups[lower(gpu.address)] = "pcie-" + lower(top->address);
   }
-  if (!calibration) return groups;
+  if (!measured) return groups;
   for (const trace::SharedGroup& group : trace::shared_groups(*calibration, threshold)) {
     std::string name;
     for (const trace::CalibratedGpu& gpu : calibration->gpus) {

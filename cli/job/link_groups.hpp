@@ -19,8 +19,9 @@ using LinkGroups = std::map<std::string, std::string>;
 /// Failure with the line that is neither.
 LinkGroups read_link_groups(const std::filesystem::path& file);
 
-/// What is known about this machine: GPUs below one port of a root complex share that link, and so do those
-/// that were measured to slow each other down to `threshold` of their rates or worse.
+/// What is known about this machine. Where it was measured which GPUs slow each other down, those share a
+/// link whose rates together are those alone over `threshold` or less, and no others; a tree may be a virtual
+/// machine's. Else GPUs below one port of a root complex share that link.
 LinkGroups find_link_groups(std::span<const PcieLink> tree,
                             const std::optional<trace::Calibration>& calibration, double threshold = 1.5);
 

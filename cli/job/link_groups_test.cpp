@@ -66,6 +66,10 @@ TEST_F(LinkGroupsTest, SoDoThoseThatWereMeasuredToSlowEachOtherDownALot) {
     return find_link_groups({}, calibration);
   };
   EXPECT_TRUE(stretched(1.08).empty()) << "as two links of their own do, by what is behind them";
+  const std::vector<PcieLink> tree{{.address = "0000:10:00.0"},
+                                   {.address = "0000:19:00.0", .parent = "0000:10:00.0", .gpu = true},
+                                   {.address = "0000:3b:00.0", .parent = "0000:10:00.0", .gpu = true}};
+  EXPECT_TRUE(find_link_groups(tree, calibration).empty()) << "what was measured counts, not the tree";
   EXPECT_EQ(
       (LinkGroups{{"0000:19:00.0", "measured-0000:19:00.0"}, {"0000:3b:00.0", "measured-0000:19:00.0"}}),
       stretched(1.98));

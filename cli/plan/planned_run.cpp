@@ -7,6 +7,7 @@
 #include "cli/job/environment.hpp"
 #include "cli/output_file.hpp"
 #include "cli/plan/open_plan.hpp"
+#include "cli/plan/rank_plans.hpp"
 #include "cli/session/edit_session.hpp"
 #include "trace/flat_plan.hpp"
 #include "trace/job_environment.hpp"
@@ -63,6 +64,34 @@ trace::RunRow run_row(const trace::PlanRow& plan, const DeviceSnapshot& counters
   return row;
 }
 
+void keep_slots(trace::SessionWriter& writer, const RunSummary& summary) {
+  for (const ProcessSummary& process : summary.processes) {
+    for (const DeviceSummary& device : process.devices) {
+      const DeviceSnapshot& counters = device.counters;
+      if (counters.slot_members.value_or(0) < 1) continue;
+      trace::SlotUseRow row{.pid = process.process.pid, .device_ordinal = counters.device};
+      if (counters.slot_rank.value_or(0) > 0) row.rank = *counters.slot_rank - 1;
+      row.gpus_on_link = counters.slot_members;
+      row.asked = counters.slots_asked;
+      row.granted = counters.slots_granted;
+      row.used = counters.slots_used;
+      row.ahead = counters.slots_ahead;
+      row.expired = counters.slots_expired;
+      row.wait_ns = counters.slot_wait_ns;
+      writer.insert(row);
+    }
+  }
+}
+
+/// As the runtime library reads it.
+void write_flat(const analyzer::StoredPlan& stored, const std::string& name, const fs::path& file) {
+  const trace::FlatPlan flat = analyzer::make_flat_plan(stored.rank, stored.placed, stored.row, name);
+  if (const std::string error = trace::flat_plan_error(flat); !error.empty())
+    throw Failure(name + " cannot be written for the run: " + error, "report this defect with the session");
+  const std::vector<std::byte> bytes = trace::encode_flat_plan(flat);
+  OutputFile(file, false).publish({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 }  // namespace
 
 std::optional<std::int64_t> budget_of(const Budget& budget, int device) {
@@ -73,10 +102,18 @@ std::optional<std::int64_t> budget_of(const Budget& budget, int device) {
   return std::nullopt;
 }
 
-PlannedRun::PlannedRun(const std::string& plan)
-    : reference_(find_plan(plan)), stored_(open_plan(reference_)), name_(plan_name(reference_, stored_)) {}
+PlannedRun::PlannedRun(const std::string& plan, bool by_rank)
+    : reference_(find_plan(plan)), stored_(open_plan(reference_)), name_(plan_name(reference_, stored_)) {
+  if (!by_rank) return;
+  const std::vector<PlanReference> plans = find_rank_plans(reference_);
+  for (std::size_t r = 1; r < plans.size(); ++r) others_.push_back(open_plan(plans[r]));
+}
 
-std::string PlannedRun::describe() const { return fmt::format("{}: {}", name_, cli::describe(stored_)); }
+std::string PlannedRun::describe() const {
+  const std::string more =
+      others_.empty() ? "" : fmt::format("; other plans for {} more ranks", others_.size());
+  return fmt::format("{}: {}{}", name_, cli::describe(stored_), more);
+}
 
 std::optional<double> PlannedRun::oversubscription() const {
   if (stored_.row.footprint_bytes <= 0 || stored_.row.budget_bytes <= 0) return std::nullopt;
@@ -108,12 +145,16 @@ void PlannedRun::settle(JobSettings& settings, bool budget_given) const {
 }
 
 void PlannedRun::hand_over(const fs::path& run_directory, Environment& environment) const {
-  const trace::FlatPlan flat = analyzer::make_flat_plan(stored_.rank, stored_.placed, stored_.row, name_);
-  if (const std::string error = trace::flat_plan_error(flat); !error.empty())
-    throw Failure(name_ + " cannot be written for the run: " + error, "report this defect with the session");
-  const std::vector<std::byte> bytes = trace::encode_flat_plan(flat);
   const fs::path file = run_directory / "flat.plan";
-  OutputFile(file, false).publish({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (others_.empty()) {
+    write_flat(stored_, name_, file);
+  } else {
+    for (std::size_t r = 0; r <= others_.size(); ++r) {
+      const analyzer::StoredPlan& own = r == 0 ? stored_ : others_[r - 1];
+      write_flat(own, plan_name(reference_, own), fs::path(file) += fmt::format(".{}", r));
+    }
+    environment.set(trace::environment::kRankPlans, std::to_string(others_.size() + 1));
+  }
   environment.set(trace::environment::kPlan, file.string());
 }
 
@@ -142,6 +183,7 @@ void PlannedRun::keep_outcome(const RunSummary& summary) const {
     writer.set_meta("job.end", summary.end.signalled ? fmt::format("signal {}", summary.end.code)
                                                      : fmt::format("exit code {}", summary.end.code));
     writer.set_meta("job.duration_ns", std::to_string(summary.end.duration_ns));
+    keep_slots(writer, summary);
     const ProcessSummary* process = nullptr;
     const DeviceSummary* device = planned_device(summary, &process);
     if (device == nullptr) return;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tferry::cli {
 
@@ -19,8 +20,9 @@ class Environment;
 /// and outcome are kept. The session that the plan comes from is only read.
 class PlannedRun {
  public:
-  /// Opens the plan that the command line names. Throws Failure with the reason where it cannot be followed.
-  explicit PlannedRun(const std::string& plan);
+  /// Opens the plan that the command line names; `by_rank`: with those of the other ranks. Throws Failure
+  /// with the reason where it cannot be followed.
+  explicit PlannedRun(const std::string& plan, bool by_rank = false);
 
   const std::string& name() const { return name_; }
   /// Bytes per GPU that the plan was made for.
@@ -45,6 +47,7 @@ class PlannedRun {
  private:
   PlanReference reference_;
   analyzer::StoredPlan stored_;
+  std::vector<analyzer::StoredPlan> others_;  ///< of the ranks after the first, where each has its own
   std::string name_;
   std::optional<std::filesystem::path> session_;
 };

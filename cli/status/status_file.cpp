@@ -85,6 +85,7 @@ constexpr std::array kCounters = {
     TFERRY_COUNTER(plan_in_memory_ns),
     TFERRY_COUNTER(plan_forced_bytes),
     TFERRY_COUNTER(slot_members),
+    TFERRY_COUNTER(slot_rank),
     TFERRY_COUNTER(slots_asked),
     TFERRY_COUNTER(slots_granted),
     TFERRY_COUNTER(slots_used),

@@ -26,7 +26,8 @@ struct DeviceSnapshot {
       plan_surprises, plan_late_fetches, plan_late_bytes, plan_mappings, plan_set_up_mappings, plan_bytes_out,
       plan_bytes_in, plan_iterations_timed, plan_last_ns, plan_measured_ns, plan_predicted_ns, plan_bound_ns,
       plan_in_memory_ns, plan_forced_bytes;
-  Figure slot_members, slots_asked, slots_granted, slots_used, slots_ahead, slots_expired, slot_wait_ns;
+  Figure slot_members, slot_rank, slots_asked, slots_granted, slots_used, slots_ahead, slots_expired,
+      slot_wait_ns;
   std::array<Figure, static_cast<std::size_t>(trace::ResidentReason::kCount)> resident_count, resident_bytes;
 
   /// Name (as in trace/job_status.hpp) and value of every scalar counter, for JSON and tests.

@@ -131,6 +131,7 @@ std::unique_ptr<LinkGates> Coordinator::attach(int ordinal, CUdevice device) {
         std::make_unique<SlotTurns>(*port->gates[way], table_, static_cast<LinkDirection>(way));
   }
   auto gates = std::make_unique<LinkGates>(LinkGates{*port->gates[0], *port->gates[1]});
+  status_.device(ordinal).slot_rank = settings_.rank + 1;
   status_.say(2, "GPU %d: takes turns on link %s", ordinal, link.c_str());
   const std::lock_guard lock(mutex_);
   ports_.push_back(std::move(port));

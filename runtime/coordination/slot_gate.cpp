@@ -30,7 +30,7 @@ void SlotGate::leave(CUstream stream) {
 }
 
 void SlotPass::before_copy(CUstream stream, std::size_t bytes) {
-  if (gate_ == nullptr) return;
+  if (!gated_) return;
   if (open_ && bytes_ + bytes > most_bytes_) end();
   if (!open_) {
     bytes_ = 0;

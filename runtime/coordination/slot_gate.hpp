@@ -68,13 +68,17 @@ class SlotPass {
   /// `gate` may be null: nothing takes turns. `most_bytes` are moved in a turn at most, but one copy always
   /// is.
   SlotPass(SlotGate* gate, std::size_t most_bytes, std::int64_t slack_ns)
-      : gate_(gate), most_bytes_(most_bytes), slack_ns_(slack_ns) {}
+      : gate_(gate),
+        gated_(gate != nullptr && gate->active()),
+        most_bytes_(most_bytes),
+        slack_ns_(slack_ns) {}
   ~SlotPass() { end(); }
   SlotPass(const SlotPass&) = delete;
   SlotPass& operator=(const SlotPass&) = delete;
 
-  /// Transfers may have to wait for their turn.
-  bool gated() const { return gate_ != nullptr && gate_->active(); }
+  /// Transfers may have to wait for their turn. Those of a gate must then all go to one stream, so that what
+  /// the GPU writes for one turn never comes behind what it writes for the next.
+  bool gated() const { return gated_; }
   /// Before a copy is submitted, behind all that the stream waits for on its behalf.
   void before_copy(CUstream stream, std::size_t bytes);
 
@@ -82,6 +86,7 @@ class SlotPass {
   void end();
 
   SlotGate* gate_;
+  bool gated_;
   std::size_t most_bytes_;
   std::int64_t slack_ns_;
   std::size_t bytes_ = 0;

@@ -15,15 +15,25 @@ void SlotTurns::begin(std::uint32_t number, std::optional<SlotTable::Grant> gran
   running_ = true;
   asked_ = false;
   grant_ = grant;
+  had_slot_ = false;
 }
 
 void SlotTurns::end(const SlotTable::Identity& self, std::int64_t now_ns) {
   running_ = false;
   const auto grant = std::exchange(grant_, std::nullopt);
-  if (!grant) return;  // somebody else had the slot: there is no time for going ahead
-  const bool kept = table_.give_back(self, direction_, *grant, now_ns);
-  ++(kept ? figures_.used : figures_.expired);
-  if (kept && !table_.others_wait(self, direction_, now_ns)) gate_.grant(open_ = begun_ + 1);
+  had_slot_ = grant && table_.give_back(self, direction_, *grant, now_ns);
+  if (grant) ++(had_slot_ ? figures_.used : figures_.expired);
+}
+
+/// Opens the gate for the transfer after the one that runs, or ran last, while that has the slot and nobody
+/// else waits, and closes it again otherwise. What is past the gate already stays so.
+void SlotTurns::let_ahead(const SlotTable::Identity& self, std::int64_t now_ns) {
+  const std::uint32_t next = begun_ + 1;
+  const bool ahead =
+      (running_ ? grant_.has_value() : had_slot_) && !table_.others_wait(self, direction_, now_ns);
+  const std::uint32_t open = ahead ? next : begun_;
+  if (open == open_ || (reached(open_, next) && reached(gate_.requested(), next))) return;
+  gate_.grant(open_ = open);
 }
 
 bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
@@ -33,13 +43,9 @@ bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
   }
   const std::uint32_t done = gate_.done();
   if (running_ && reached(done, begun_)) end(self, now_ns);
+  if (!asked_) let_ahead(self, now_ns);
   const std::uint32_t next = begun_ + 1;
-  if (running_ || !reached(gate_.requested(), next)) {
-    // Let through ahead and not there yet: no longer, once somebody else is ready.
-    if (!running_ && reached(open_, next) && table_.others_wait(self, direction_, now_ns))
-      gate_.grant(open_ = begun_);
-    return gate_.submitted() != done;
-  }
+  if (running_ || !reached(gate_.requested(), next)) return gate_.submitted() != done;
   if (reached(open_, next)) {
     // It runs already. The slot is taken for it if nobody has it.
     begin(next, table_.take_free(self, direction_, now_ns));
@@ -60,8 +66,10 @@ bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
     gate_.grant(open_ = next);
     begin(next, grant);
   } else if (reached(done, next)) {
-    table_.withdraw(self, direction_);  // it slipped through while it was let through ahead
+    table_.withdraw(self, direction_);  // it was past the gate when that was closed again
     begin(next, std::nullopt);
+    --figures_.asked;
+    ++figures_.ahead;
   } else if (now_ns - asked_ns_ > kMostLeases * table_.lease_ns()) {
     stuck_ = true;
   } else if (!table_.waits(self, direction_)) {

@@ -19,9 +19,9 @@ struct SlotFigures {
 };
 
 /// Runs one gate by the slots of the table: asks when the GPU says that a transfer is ready, grants it when
-/// the slot is this rank's, gives the slot back when the GPU says that it has ended. While nobody else waits,
-/// the next transfer is let through ahead, so that it does not wait for the answer; that is taken back as
-/// soon as somebody does.
+/// the slot is this rank's, gives the slot back when the GPU says that it has ended. While a rank has the
+/// slot and nobody else waits, its next transfer is let through ahead, so that it does not wait for an
+/// answer; that is taken back as soon as somebody waits.
 ///
 /// On the agent's thread only. Makes no driver call and waits for nothing.
 class SlotTurns {
@@ -46,6 +46,7 @@ class SlotTurns {
   }
   void begin(std::uint32_t number, std::optional<SlotTable::Grant> grant);
   void end(const SlotTable::Identity& self, std::int64_t now_ns);
+  void let_ahead(const SlotTable::Identity& self, std::int64_t now_ns);
 
   SlotGate& gate_;
   SlotTable& table_;
@@ -53,6 +54,7 @@ class SlotTurns {
   std::uint32_t begun_ = 0;  ///< the last transfer that was seen to run
   std::uint32_t open_ = 0;   ///< up to which the gate is open
   bool running_ = false;
+  bool had_slot_ = false;  ///< to the end of the last transfer; while none runs
   bool asked_ = false;
   bool alone_ = false;
   bool stuck_ = false;

@@ -59,6 +59,8 @@ TEST_F(SlotTurnsTest, NothingPassesBeforeItsTurn) {
 TEST_F(SlotTurnsTest, WhileNobodyElseWaitsTheNextTransferGoesAhead) {
   a_.ready(1);
   a_.look(kMs);
+  a_.look(kMs);
+  EXPECT_TRUE(a_.passes(2)) << "it will not wait for an answer";
   a_.ended(1);
   a_.look(2 * kMs);
   EXPECT_TRUE(a_.passes(2));

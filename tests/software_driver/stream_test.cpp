@@ -1,7 +1,10 @@
 #include "tests/software_driver/driver_fixture.hpp"
 
 #include <atomic>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace tferry::software_driver {
 namespace {
@@ -261,6 +264,42 @@ TEST_F(StreamTest, AStreamWaitsForAValueThatAnotherWrites) {
   write.writeValue.address = flag;
   write.writeValue.value = 4;
   ASSERT_OK(cuStreamBatchMemOp(writer, 1, &write, 0));
+  EXPECT_OK(cuStreamSynchronize(waiter));
+}
+
+TEST_F(StreamTest, AWordOfRegisteredMemoryIsSharedWithAnotherProcess) {
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(MAP_FAILED, page);
+  auto& words = *static_cast<std::atomic<std::uint32_t>(*)[2]>(page);
+  ASSERT_OK(cuMemHostRegister(page, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+  CUdeviceptr at = 0;
+  ASSERT_OK(cuMemHostGetDevicePointer(&at, page, 0));
+  const pid_t other = fork();
+  if (other == 0) {  // answers as soon as the GPU has asked
+    while (words[0].load() != 5) usleep(100);
+    words[1].store(5);
+    _exit(0);
+  }
+  const CUstream asking = stream();
+  const CUdeviceptr data = buffer();
+  ASSERT_OK(cuStreamWriteValue32(asking, at, 5, CU_STREAM_WRITE_VALUE_DEFAULT));
+  ASSERT_OK(cuStreamWaitValue32(asking, at + 4, 5, CU_STREAM_WAIT_VALUE_GEQ));
+  ASSERT_OK(cuMemsetD32Async(data, 7, 1, asking));
+  ASSERT_OK(cuStreamSynchronize(asking));
+  EXPECT_EQ(7U, word_at(data));
+  int status = -1;
+  EXPECT_EQ(other, waitpid(other, &status, 0));
+  EXPECT_EQ(0, status);
+  ASSERT_OK(cuMemHostUnregister(page));
+  munmap(page, 4096);
+}
+
+TEST_F(StreamTest, AWaitForAValueIsCyclic) {
+  const CUstream waiter = stream();
+  const CUdeviceptr flag = buffer();
+  ASSERT_OK(cuMemsetD32(flag, 0x00000001, 1));
+  ASSERT_OK(cuCtxSynchronize());
+  ASSERT_OK(cuStreamWaitValue32(waiter, flag, 0xffffffff, CU_STREAM_WAIT_VALUE_GEQ));
   EXPECT_OK(cuStreamSynchronize(waiter));
 }
 
