@@ -53,7 +53,7 @@ class Coordination:
         self.log = os.path.join(arguments.out, "coordination_log.txt")
         self.sessions = recordings.Recordings(self.programs.find("tferry"))
         # series[setup][every][row] is a list of runs, one an alternation.
-        self.raw.data["series"] = coordination_results.earlier_series(arguments.append, self.raw.data)
+        self.raw.data["series"] = cells.earlier_series(arguments.append, self.raw.data)
         self.budgets = {}
 
     def left(self):

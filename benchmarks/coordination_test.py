@@ -10,7 +10,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from lib import coordination_results  # noqa: E402
+from lib import cells  # noqa: E402
 
 # Stands for python -m torch.distributed.run ... gpt2.py: both ranks' reports, times by how tferry run was asked.
 PYTHON = """#!%s
@@ -105,7 +105,7 @@ class Script(unittest.TestCase):
         self.assertEqual(len(measured["ours_vs_fair/gpt2_fp32/1.5/one_gpu/1"]["subject"]["samples_ns"]), 4)
         data = {"schema": "tferry.raw/1", "script": "coordination", "machine": {"gpu": "another"}}
         with self.assertRaises(SystemExit):
-            coordination_results.earlier_series(first, data)
+            cells.earlier_series(first, data)
 
     def test_a_dry_run_tells_the_commands(self):
         done = subprocess.run(self.command(os.path.join(self.bundle, "dry"), "--dry-run", "--orchestrate",

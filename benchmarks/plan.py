@@ -82,7 +82,7 @@ class Plan:
         self.facts = {}   # by job and factor: budget, bound, prediction ...
         self.native = {}  # by job: C and losses
         # Everything that claims are made of: series[job][factor][policy] is a list of runs, one an alternation.
-        self.raw.data["series"] = plan_results.earlier_series(arguments.append, self.raw.data)
+        self.raw.data["series"] = cells.earlier_series(arguments.append, self.raw.data)
 
     def left(self):
         return self.deadline - time.monotonic()

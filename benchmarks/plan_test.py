@@ -10,7 +10,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from lib import plan_results, wire_cost  # noqa: E402
+from lib import cells, plan_results, wire_cost  # noqa: E402
 
 GPT2 = """
 import json, os, sys
@@ -165,9 +165,9 @@ class Results(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "raw.json")
             with open(path, "w", encoding="utf-8") as file:
-                json.dump({"schema": "tferry.raw/1", "machine": {"gpu": "other"}, "series": {}}, file)
+                json.dump({"schema": "tferry.raw/1", "script": "plan", "machine": {"gpu": "other"}, "series": {}}, file)
             with self.assertRaisesRegex(SystemExit, "is of other"):
-                plan_results.earlier_series(path, {"schema": "tferry.raw/1", "machine": {"gpu": "mine"}})
+                cells.earlier_series(path, {"schema": "tferry.raw/1", "script": "plan", "machine": {"gpu": "mine"}})
 
     def test_payload_is_what_the_wire_shows_less_headers_and_idle_traffic(self):
         cost = {"in": [1.05, 0.06], "out": [0.01, 1.04], "idle_per_s": [10.0, 20.0]}

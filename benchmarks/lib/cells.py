@@ -288,3 +288,20 @@ class Raw:
         kept = {key: value[-TAIL:] if key in ("stdout", "stderr") else value for key, value in cell.items()}
         self.data["cells"].append(kept)
         self.write()
+
+
+def earlier_series(path, data):
+    """The series of an earlier raw file of the same script, to be continued by `data`; {} without one. Another script,
+    format or GPU is refused."""
+    if not path:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        earlier = json.load(file)
+    script = data["script"]
+    if any(earlier.get(key) != data[key] for key in ("schema", "script")) or "series" not in earlier:
+        raise SystemExit(f"{script}.py: {path} is no raw file of this script")
+    if earlier["machine"].get("gpu") != data["machine"].get("gpu"):
+        raise SystemExit(f"{script}.py: {path} is of {earlier['machine'].get('gpu')}, this machine has "
+                         f"{data['machine'].get('gpu')}: their times cannot be put together")
+    data["continues"] = [*earlier.get("continues", []), {key: earlier[key] for key in ("git", "date")}]
+    return earlier["series"]

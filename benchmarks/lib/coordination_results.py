@@ -3,27 +3,10 @@
 series[setup][every][row] is a list of runs, one an alternation.
 """
 
-import json
-
 COMMAND = "benchmarks/coordination.py --bundle build/bundle --out OUT"
 NOTES = {"one_gpu": "two ranks on one GPU, gloo, exchanging the loss alone",
          "two_gpus": "two GPUs, each with a link of its own, NCCL, exchanging gradients"}
 TURNS = ("slot_members", "slots_asked", "slots_granted", "slots_used", "slots_ahead", "slots_expired", "slot_wait_ns")
-
-
-def earlier_series(path, data):
-    """The series of an earlier raw file, to be continued; {} without one. Another GPU or format is refused."""
-    if not path:
-        return {}
-    with open(path, encoding="utf-8") as file:
-        earlier = json.load(file)
-    if earlier.get("schema") != data["schema"] or earlier.get("script") != data["script"]:
-        raise SystemExit(f"coordination.py: {path} is no raw file of this script")
-    if earlier["machine"].get("gpu") != data["machine"].get("gpu"):
-        raise SystemExit(f"coordination.py: {path} is of {earlier['machine'].get('gpu')}, this machine has "
-                         f"{data['machine'].get('gpu')}: their times cannot be put together")
-    data["continues"] = [*earlier.get("continues", []), {key: earlier[key] for key in ("git", "date")}]
-    return earlier["series"]
 
 
 def turns_of(summary):

@@ -4,7 +4,6 @@ A series is a dictionary: series[job][factor][policy] is a list of runs, one an 
 "own_peak"/"checkpoint", "save_on_cpu" stand beside the factors.
 """
 
-import json
 import statistics
 
 from lib import cells
@@ -13,21 +12,6 @@ COMMAND = "benchmarks/plan.py --bundle build/bundle --out OUT"
 FERRIED = ("plan", "live", "lms", "lms_early", "pump", "naive_um")
 FIRST_STEPS = 8  # in which a plan that is made while the job runs is made, taken over and judged
 SLACK = 256 * cells.MIB
-
-
-def earlier_series(path, data):
-    """The series of an earlier raw file, to be continued; {} without one. Another GPU or format is refused."""
-    if not path:
-        return {}
-    with open(path, encoding="utf-8") as file:
-        earlier = json.load(file)
-    if earlier.get("schema") != data["schema"] or "series" not in earlier:
-        raise SystemExit(f"plan.py: {path} is no raw file of this script")
-    if earlier["machine"].get("gpu") != data["machine"].get("gpu"):
-        raise SystemExit(f"plan.py: {path} is of {earlier['machine'].get('gpu')}, this machine has "
-                         f"{data['machine'].get('gpu')}: their times cannot be put together")
-    data["continues"] = [*earlier.get("continues", []), {key: earlier[key] for key in ("git", "date")}]
-    return earlier["series"]
 
 
 def middle(times):
