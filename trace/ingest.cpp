@@ -37,6 +37,11 @@ IngestReport ingest(const Recording& recording, SessionWriter& writer, std::int6
   for (const std::string& reason : recording.unreadable) {
     writer.insert(LossRow{.what = "spool", .reason = "damaged", .count = 1, .detail = reason});
   }
+  set_totals(writer, report);
+  return report;
+}
+
+void set_totals(SessionWriter& writer, const IngestReport& report) {
   writer.set_meta("spools", std::to_string(report.spools));
   writer.set_meta("records", std::to_string(report.records));
   writer.set_meta("join.calls", std::to_string(report.join.calls));
@@ -44,7 +49,6 @@ IngestReport ingest(const Recording& recording, SessionWriter& writer, std::int6
   writer.set_meta("join.matched_calls", std::to_string(report.join.matched_calls));
   writer.set_meta("join.matched_records", std::to_string(report.join.matched_records));
   writer.set_meta("join.resynchronisations", std::to_string(report.join.resynchronisations));
-  return report;
 }
 
 }  // namespace tferry::trace

@@ -36,4 +36,8 @@ struct IngestReport {
 IngestReport ingest(const Recording& recording, SessionWriter& writer,
                     std::int64_t window_bytes = std::int64_t{16} << 20);
 
+/// Keeps a report's totals in the session's table `meta`. ingest() does so itself; who makes one session of
+/// several recordings does it once more with their sum.
+void set_totals(SessionWriter& writer, const IngestReport& report);
+
 }  // namespace tferry::trace

@@ -69,17 +69,6 @@ void add(trace::IngestReport& sum, const trace::IngestReport& part) {
   sum.join.resynchronisations += part.join.resynchronisations;
 }
 
-/// What ingest says of one recording, of all of them.
-void set_totals(trace::SessionWriter& writer, const trace::IngestReport& report) {
-  writer.set_meta("spools", std::to_string(report.spools));
-  writer.set_meta("records", std::to_string(report.records));
-  writer.set_meta("join.calls", std::to_string(report.join.calls));
-  writer.set_meta("join.records", std::to_string(report.join.records));
-  writer.set_meta("join.matched_calls", std::to_string(report.join.matched_calls));
-  writer.set_meta("join.matched_records", std::to_string(report.join.matched_records));
-  writer.set_meta("join.resynchronisations", std::to_string(report.join.resynchronisations));
-}
-
 std::int64_t last_id(trace::SessionWriter& writer, const char* table) {
   return writer.database().integer(fmt::format("SELECT coalesce(max(id), 0) FROM {}", table));
 }
@@ -143,7 +132,7 @@ BuiltSession build_session(const std::vector<HostSpools>& hosts, const fs::path&
   trace::SessionWriter writer =
       trace::SessionWriter::create(path.string(), {.force = force, .build_directory = {}});
   add_hosts(writer, hosts, built);
-  set_totals(writer, built.report);
+  trace::set_totals(writer, built.report);
   if (hosts.size() > 1) {
     writer.set_meta("hosts", std::to_string(hosts.size()));
     writer.set_meta("alignment_error_ns", std::to_string(built.alignment_error_ns));
