@@ -77,10 +77,30 @@ TEST_F(ReportsTest, MemoryAtItsPeak) {
       "budget\n"
       "     4711  0    24.0 MiB     1.00 us              3         24.0 MiB            3     24.0 MiB  none\n"
       "\n"
+      "Alive at the peak of GPU 0, by category (unknown)\n"
+      "  category  number  together  of the peak\n"
+      "  unknown        3  24.0 MiB      100.0 %\n"
+      "  note: unknown categories: tferry profile --names pytorch records them for PyTorch, NVTX ranges name "
+      "the rest\n"
+      "\n"
       "Alive at the peak of GPU 0, by size (measured)\n"
-      "      each  number  together     life  movable  name\n"
-      "  8.00 MiB       3  24.0 MiB  unknown  yes      -\n"
+      "      each  number  together     life  movable  category  name\n"
+      "  8.00 MiB       3  24.0 MiB  unknown  yes       unknown  -\n"
       "  note: life is unknown until tferry analyze has matched tensors\n");
+}
+
+TEST_F(ReportsTest, MemoryAtItsPeakIsNamedByTheProgramWhereItDid) {
+  LayersSession{}.write(path_);
+  trace::Database(path_, trace::Database::Mode::kReadWrite)
+      .execute(
+          "INSERT INTO allocation_name SELECT id, 'layers.0.weight', 'weight', 'pytorch' FROM allocation "
+          "ORDER BY "
+          "id LIMIT 1; INSERT INTO allocation_name SELECT id, 'forward', NULL, 'nvtx' FROM allocation ORDER "
+          "BY id "
+          "LIMIT 1");
+  const std::string text = report("memory");
+  EXPECT_NE(text.find("weight         1  8.00 MiB       33.3 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("weight    layers.0.weight"), std::string::npos) << text;
 }
 
 TEST_F(ReportsTest, LaunchesRunAheadOfTheGpu) {
