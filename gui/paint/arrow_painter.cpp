@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace tferry::gui {
 namespace {
@@ -35,12 +36,19 @@ void ArrowPainter::draw() {
 }
 
 void ArrowPainter::arrow(const Relation& relation, bool labelled) {
-  const bool waiter = relation.kind == Relation::Kind::kWaiter;
+  using Kind = Relation::Kind;
+  const bool follows = relation.kind != Kind::kCulprit && relation.kind != Kind::kVictim;
+  const bool reversed = relation.kind == Kind::kCause;  // from the cause to what is selected
   const std::int64_t both = std::max(scene_.focus->from_ns, relation.event.range.from_ns) / 2 +
                             std::min(scene_.focus->to_ns, relation.event.range.to_ns) / 2;
+  const std::int64_t leaves = relation.kind == Kind::kWaiter ? scene_.focus->to_ns
+                              : follows                      ? scene_.focus->from_ns
+                                                             : both;
   bool from_there = false, to_there = false;
-  const QPointF from = place(waiter ? scene_.focus->to_ns : both, scene_.selected_lane, from_there);
-  const QPointF to = place(waiter ? relation.event.range.from_ns : both, relation.event.lane, to_there);
+  QPointF from = place(leaves, scene_.selected_lane, from_there);
+  QPointF to = place(follows ? relation.event.range.from_ns : both, relation.event.lane, to_there);
+  if (reversed) std::swap(from, to);
+  const bool waiter = follows;
   if (!from_there || !to_there) return;
   const QColor colour = waiter ? scene_.theme.text : scene_.theme.wait;
   // Leaves to the right and bends into the other lane, so that arrows straight down can be told from grid

@@ -58,8 +58,8 @@ QString LanePainter::label(const Lane& lane, const Item& item) const {
       return word(kSyncs, item.tone);
     case LaneKind::kMoves:
     case LaneKind::kPlan:
-      return (item.late ? QStringLiteral("late: ") : QString()) + word(kMoves, item.tone) + QLatin1Char(' ') +
-             bytes_text(static_cast<double>(item.bytes));
+      return (item.late() ? QStringLiteral("late by %1: ").arg(duration_text(item.late_ns)) : QString()) +
+             word(kMoves, item.tone) + QLatin1Char(' ') + bytes_text(static_cast<double>(item.bytes));
     case LaneKind::kMigrations:
       return word(kMigrations, item.tone);
     case LaneKind::kGates:
@@ -113,7 +113,7 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
   const bool parked =
       lane.kind == LaneKind::kTensor && item.tone == static_cast<std::uint8_t>(TensorTone::kParked);
   if (parked) painter_.fillRect(box, QBrush(scene_.theme.background, Qt::BDiagPattern));
-  if (item.late) painter_.fillRect(QRect(box.left(), box.top(), box.width(), kLateMark), scene_.theme.wait);
+  if (item.late()) painter_.fillRect(QRect(box.left(), box.top(), box.width(), kLateMark), scene_.theme.wait);
   if (item.open) painter_.fillRect(box, QBrush(scene_.theme.muted, Qt::BDiagPattern));
   const bool selected =
       item.id != 0 && scene_.selected == EventRef{item.table, item.id} && scene_.selected_lane == index;

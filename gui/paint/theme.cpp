@@ -94,7 +94,7 @@ QColor Theme::of(const Lane& lane, const Item& item, const NameBook& names) cons
       }
     case LaneKind::kMoves:
     case LaneKind::kPlan:
-      if (item.late && item.id == 0) return wait;  // too narrow for a mark of its own
+      if (item.late() && item.id == 0) return wait;  // too narrow for a mark of its own
       switch (item.tone) {
         case 1:
           return to_host;  // park

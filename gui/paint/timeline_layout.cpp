@@ -20,6 +20,8 @@ int row_height(const Lane& lane) {
     case LaneKind::kContention:
       return 22;
     case LaneKind::kMarkers:
+    case LaneKind::kPlan:
+    case LaneKind::kMoves:
       return 18;
     case LaneKind::kTensor:
       return 11;

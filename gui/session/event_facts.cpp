@@ -2,6 +2,8 @@
 
 #include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
+#include "gui/session/migrations.hpp"
+#include "gui/session/move_facts.hpp"
 #include "gui/time/time_text.hpp"
 
 namespace tferry::gui {
@@ -28,6 +30,12 @@ class Facts {
       case EventTable::kContention:
         contention();
         break;
+      case EventTable::kSwap:
+        return actual_move_facts(session_, overview_, result_.event);
+      case EventTable::kPlanAction:
+        return planned_move_facts(session_, names_, overview_, result_.event);
+      case EventTable::kUmEvent:
+        return um_facts(session_, overview_, result_.event);
       default:
         any();
         break;
@@ -192,10 +200,7 @@ class Facts {
     constexpr Source kSources[] = {{EventTable::kMarker, "marker", "NVTX range"},
                                    {EventTable::kSync, "sync", "Wait for the GPU"},
                                    {EventTable::kGate, "gate", "Wait for memory"},
-                                   {EventTable::kSwap, "swap", "Movement by the runtime"},
-                                   {EventTable::kUmEvent, "um_event", "Unified memory"},
-                                   {EventTable::kIteration, "iteration", "Iteration"},
-                                   {EventTable::kPlanAction, "plan_action", "Planned movement"}};
+                                   {EventTable::kIteration, "iteration", "Iteration"}};
     for (const Source& source : kSources) {
       if (source.table != result_.event.table) continue;
       result_.title = QString::fromUtf8(source.title);

@@ -93,9 +93,10 @@ struct Item {
   float busy = 1;  ///< share of the time between start and end that events cover
   EventTable table = EventTable::kKernel;
   std::uint8_t row = 0;
-  std::uint8_t tone = 0;  ///< copy kind, sync kind, transfer kind, by table
-  bool open = false;      ///< still running when the recording ended
-  bool late = false;      ///< a fetch that an operation waited for
+  std::uint8_t tone = 0;     ///< copy kind, sync kind, transfer kind, by table
+  bool open = false;         ///< still running when the recording ended
+  std::int64_t late_ns = 0;  ///< of a movement: an operation waited for it so long
+  bool late() const { return late_ns > 0; }
 };
 
 /// A stretch of a curve. In bytes or bytes/s; `part` is the share of `mean` that recorded events explain, or

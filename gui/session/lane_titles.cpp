@@ -96,11 +96,16 @@ void title(trace::Session& session, const NameBook& names, Lane& lane) {
     }
     case LaneKind::kMoves:
       lane.title = QStringLiteral("Evictions and fetches");
-      lane.hint = QStringLiteral("What the runtime did: parked, fetched, dropped.");
+      lane.hint = QStringLiteral(
+          "What the runtime did. Above: parked, dropped; below: fetched. A mark on top, and \"late by\": an "
+          "operation waited for it so long.");
       break;
     case LaneKind::kPlan:
       lane.title = QStringLiteral("Plan %1").arg(lane.key);
-      lane.hint = QStringLiteral("When the plan wanted each eviction and fetch, in every iteration.");
+      lane.hint = QStringLiteral(
+          "When the plan wants each eviction (above) and fetch (below) in every regular iteration: in its "
+          "order, as soon as the operation before it has ended, at the rate that it was made for. A mark on "
+          "top: after the operation that needs it would have begun.");
       break;
     case LaneKind::kGates:
       lane.title = QStringLiteral("Waits for memory");
@@ -112,7 +117,13 @@ void title(trace::Session& session, const NameBook& names, Lane& lane) {
       lane.hint = QStringLiteral("The program waited for an event, a stream or the whole context.");
       break;
     case LaneKind::kMigrations:
-      lane.title = QStringLiteral("Page migrations, faults");
+      // Faults of processors are of no GPU.
+      lane.title =
+          lane.device_id != 0 ? QStringLiteral("Page migrations, faults") : QStringLiteral("CPU page faults");
+      lane.hint = QStringLiteral(
+          "Managed memory. Above: pages that moved; below: faults, thrashing, mappings. Arrows tie a fault "
+          "to "
+          "the pages that it moved and to the kernel that stood still.");
       break;
     case LaneKind::kContention:
       title_contention(session, lane);

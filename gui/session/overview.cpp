@@ -2,6 +2,8 @@
 
 #include "gui/session/lane_counts.hpp"
 #include "gui/session/lane_titles.hpp"
+#include "gui/session/migrations.hpp"
+#include "gui/session/moves_lane.hpp"
 #include "gui/session/tensor_lanes.hpp"
 #include "gui/session/warnings.hpp"
 
@@ -148,6 +150,8 @@ class Builder {
     lane.last_ns = count.last_ns;
     lane.longest_ns = count.longest_ns;
     const bool few = lane.count <= kMostNestedMarkers;
+    if (lane.kind == LaneKind::kMoves) lane.rows = kMoveRows;
+    if (lane.kind == LaneKind::kMigrations && lane.device_id != 0) lane.rows = kMigrationRows;
     if (lane.kind == LaneKind::kMarkers && few)
       lane.rows = depth_of_markers(session_, lane.process_id, lane.key);
     title(session_, names_, lane);
@@ -159,11 +163,9 @@ class Builder {
     select(
         session_,
         "SELECT plan.process_id, plan.device_id, max(plan.id), (SELECT count(*) FROM plan_action WHERE "
-        "plan_id = "
-        "plan.id AND planned_start_ns IS NOT NULL), (SELECT min(start_ns) FROM iteration WHERE process_id = "
-        "plan.process_id), (SELECT max(end_ns) FROM iteration WHERE process_id = plan.process_id) FROM plan "
-        "GROUP "
-        "BY 1, 2",
+        "plan_id = plan.id), (SELECT min(start_ns) FROM iteration WHERE process_id = "
+        "plan.process_id), (SELECT max(end_ns) FROM iteration WHERE process_id = plan.process_id), (SELECT "
+        "max(end_ns - start_ns) FROM iteration WHERE process_id = plan.process_id) FROM plan GROUP BY 1, 2",
         [&](trace::Statement& row) {
           if (row.integer(3) == 0 || row.is_null(4)) return;
           Lane lane;
@@ -174,7 +176,8 @@ class Builder {
           lane.count = row.integer(3);
           lane.first_ns = row.integer(4);
           lane.last_ns = row.integer(5);
-          lane.longest_ns = lane.last_ns - lane.first_ns;
+          lane.longest_ns = row.integer(6);  // a movement may end in the next iteration
+          lane.rows = kMoveRows;
           title(session_, names_, lane);
           overview_.lanes.push_back(std::move(lane));
         });

@@ -2,6 +2,9 @@
 
 #include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
+#include "gui/session/migrations.hpp"
+#include "gui/session/move_facts.hpp"
+#include "gui/session/moves_lane.hpp"
 #include "gui/time/time_text.hpp"
 
 #include <optional>
@@ -23,9 +26,17 @@ class Relations {
         copy(event.id);
         break;
       case EventTable::kSwap:
-        if (const auto swap = session_.first<trace::SwapRow>("WHERE id = ?", event.id);
-            swap && swap->memcpy_id)
-          copy(*swap->memcpy_id);
+        if (const auto swap = session_.first<trace::SwapRow>("WHERE id = ?", event.id)) {
+          planned(*swap);
+          if (swap->memcpy_id) copy(*swap->memcpy_id);
+        }
+        break;
+      case EventTable::kPlanAction:
+        actual(event.id);
+        break;
+      case EventTable::kUmEvent:
+        for (const MigrationLink& link : migration_links(session_, names_, event))
+          add(link.kind, link.event, link.text);
         break;
       case EventTable::kContention:
         window(event.id);
@@ -40,6 +51,32 @@ class Relations {
   void add(Relation::Kind kind, EventRef event, const QString& text) {
     FoundEvent where = found_event(session_, overview_, event);
     if (where.lane >= 0) found_.push_back({kind, where, text});
+  }
+
+  void planned(const trace::SwapRow& swap) {
+    const std::int64_t plan = shown_plan(overview_, swap.process_id, swap.device_id.value_or(0));
+    if (plan == 0 || !swap.allocation_id) return;
+    const TimeRange ran = found_event(session_, overview_, {EventTable::kSwap, swap.id}).range;
+    const auto move =
+        PlanTimes(session_, plan).nearest(*swap.allocation_id, swap.kind, swap.offset, ran.from_ns);
+    if (move)
+      add(Relation::Kind::kPlanned, {EventTable::kPlanAction, move->id()},
+          QStringLiteral("was done ") + than_planned(ran.to_ns - move->end_ns));
+  }
+
+  void actual(std::int64_t id) {
+    const std::int64_t plan =
+        session_.integer("SELECT plan_id FROM plan_action WHERE id = " + std::to_string(id & 0xffffffff));
+    const auto move = PlanTimes(session_, plan).find(id);
+    if (!move) return;
+    const EventRef swap{EventTable::kSwap, actual_move(session_, *move)};
+    const FoundEvent where = found_event(session_, overview_, swap);
+    if (where.lane < 0) return;
+    const std::int64_t late = late_ns(session_, swap.id);
+    add(Relation::Kind::kActual, swap,
+        QStringLiteral("was done ") + than_planned(where.range.to_ns - move->end_ns) +
+            (late > 0 ? QStringLiteral("; an operation waited %1 for it").arg(duration_text(late))
+                      : QString()));
   }
 
   void copy(std::int64_t id) {

@@ -2,6 +2,7 @@
 
 #include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
+#include "gui/session/plan_lane.hpp"
 
 #include <QRegularExpression>
 
@@ -35,7 +36,9 @@ const Place kPlaces[] = {
      "process_id, 0, 0, 0"},
     {EventTable::kGate, LaneKind::kGates, "gate", "rowid", "start_ns", "end_ns",
      "process_id, device_id, 0, 0"},
-    {EventTable::kSwap, LaneKind::kMoves, "swap", "id", "submit_ns", "submit_ns + 1",
+    {EventTable::kSwap, LaneKind::kMoves, "swap", "id",
+     "coalesce((SELECT start_ns FROM memcpy WHERE memcpy.id = memcpy_id), submit_ns)",
+     "coalesce((SELECT end_ns FROM memcpy WHERE memcpy.id = memcpy_id), submit_ns + 1)",
      "process_id, device_id, 0, 0"},
     {EventTable::kUmEvent, LaneKind::kMigrations, "um_event", "rowid", "start_ns",
      "coalesce(end_ns, start_ns)", "process_id, coalesce(destination_device_id, source_device_id), 0, 0"},
@@ -70,6 +73,7 @@ std::string lane_condition(const Lane& lane) {
   std::string sql;
   if (lane.process_id != 0) sql += " AND process_id = " + std::to_string(lane.process_id);
   if (lane.kind == LaneKind::kStream) sql += is("device_id", lane.device_id) + is("stream_id", lane.key);
+  if (lane.kind == LaneKind::kMoves || lane.kind == LaneKind::kGates) sql += is("device_id", lane.device_id);
   if (lane.kind == LaneKind::kMarkers) sql += is("thread", lane.key);
   if (lane.kind == LaneKind::kCopies)
     sql += is("device_id", lane.device_id) + " AND kind = " + std::to_string(lane.key) +
@@ -156,6 +160,7 @@ FoundEvent next_in_lane(trace::Session& session, const Overview& overview, int l
   FoundEvent best;
   if (lane < 0 || lane >= static_cast<int>(overview.lanes.size())) return best;
   const Lane& in = overview.lanes[static_cast<std::size_t>(lane)];
+  if (in.kind == LaneKind::kPlan) return next_planned(session, in, lane, time, step);
   for (const Place& place : kPlaces) {
     if (place.kind == in.kind)
       take_nearer(best, first_of(session, overview, place, lane_condition(in), time, step), step);
@@ -164,6 +169,7 @@ FoundEvent next_in_lane(trace::Session& session, const Overview& overview, int l
 }
 
 FoundEvent found_event(trace::Session& session, const Overview& overview, EventRef event) {
+  if (event.table == EventTable::kPlanAction) return found_planned(session, overview, event.id);
   FoundEvent found;
   for (const Place& place : kPlaces) {
     if (place.table != event.table) continue;

@@ -22,7 +22,7 @@ void SliceBuilder::add(const Item& event) {
   open.item.id = 0;
   open.item.count += event.count;
   open.item.bytes += event.bytes;
-  open.item.late = open.item.late || event.late;
+  open.item.late_ns = std::max(open.item.late_ns, event.late_ns);
   open.item.end_ns = std::max(open.item.end_ns, event.end_ns);
   open.busy_ns += busy_ns;
   if (event.name_id == open.item.name_id) {

@@ -2,6 +2,7 @@
 
 #include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
+#include "gui/session/moves_lane.hpp"
 #include "gui/session/slice_builder.hpp"
 #include "gui/session/tensor_lanes.hpp"
 #include "trace/session_detail.hpp"
@@ -17,6 +18,7 @@ struct Cancelled {};
 
 /// Where so many events of a kind are in sight, their finest summaries are read instead.
 constexpr double kMostRows = 200'000;
+constexpr std::size_t kMostPlannedIterations = 200;
 
 /// The level of a source's summaries whose buckets are at most a pixel long; none if even the finest are
 /// longer.
@@ -42,8 +44,7 @@ LaneKey key_of(const Lane& lane) {
   }
 }
 
-/// Rows of one table as items. Columns: process, device, key, owner, id, start, end, name, bytes, tone, open
-/// (of movements: late).
+/// Rows of one table as items. Columns: process, device, key, owner, id, start, end, name, bytes, tone, open.
 struct ItemSource {
   LaneKind kind;
   EventTable table;
@@ -75,14 +76,6 @@ constexpr ItemSource kItems[] = {
      "SELECT process_id, device_id, 0, 0, rowid, start_ns, end_ns, 0, fetch_bytes, on_gpu, 0 FROM gate WHERE "
      "start_ns >= ? "
      "AND start_ns < ? ORDER BY start_ns"},
-    {LaneKind::kMoves, EventTable::kSwap,
-     "SELECT swap.process_id, swap.device_id, 0, 0, swap.id, coalesce(memcpy.start_ns, submit_ns) AS s, "
-     "coalesce(memcpy.end_ns, submit_ns), 0, swap.bytes, swap.kind, swap.kind = 2 AND waited.o IS NOT NULL "
-     "FROM swap "
-     "LEFT JOIN memcpy ON memcpy.id = memcpy_id LEFT JOIN (SELECT DISTINCT process_id AS p, operation AS o "
-     "FROM gate) AS "
-     "waited ON waited.p = swap.process_id AND waited.o = swap.operation "
-     "WHERE submit_ns >= ? AND submit_ns < ? ORDER BY s"},
     {LaneKind::kMigrations, EventTable::kUmEvent,
      "SELECT process_id, coalesce(destination_device_id, source_device_id), 0, 0, rowid, start_ns, "
      "coalesce(end_ns, "
@@ -93,14 +86,6 @@ constexpr ItemSource kItems[] = {
      "SELECT process_id, 0, 0, 0, id, start_ns, end_ns, 0, number, regular, 0 FROM iteration WHERE start_ns "
      ">= ? AND "
      "start_ns < ? ORDER BY start_ns"},
-    {LaneKind::kPlan, EventTable::kPlanAction,
-     "SELECT plan.process_id, plan.device_id, plan.id, 0, plan_action.id, iteration.start_ns + "
-     "CAST(planned_start_ns AS INTEGER) AS s, iteration.start_ns + CAST(planned_end_ns AS INTEGER), 0, "
-     "plan_action.bytes, "
-     "plan_action.kind, 0 FROM iteration JOIN plan ON plan.process_id = iteration.process_id JOIN "
-     "plan_action ON plan_id = "
-     "plan.id WHERE iteration.start_ns >= ? AND iteration.start_ns < ? AND planned_start_ns IS NOT NULL AND "
-     "planned_end_ns IS NOT NULL ORDER BY s"},
 };
 
 }  // namespace
@@ -140,6 +125,8 @@ class SliceReader::Reading {
         "WHERE start_ns >= ? AND start_ns < ? AND " +
         kLostWhileRunning + " GROUP BY start_ns, end_ns, 3, 4 ORDER BY start_ns";
     read_items({LaneKind::kContention, EventTable::kContention, windows.c_str()});
+    read_movements();
+    read_plans();
     read_counters();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (lanes_[i].kind != LaneKind::kTensor || !is_wanted(i) || unseen_[i]) continue;
@@ -259,7 +246,7 @@ class SliceReader::Reading {
           item.name_id = row.integer(7);
           item.bytes = row.integer(8);
           item.tone = static_cast<std::uint8_t>(row.integer(9));
-          (source.kind == LaneKind::kMoves ? item.late : item.open) = row.integer(10) != 0;
+          item.open = row.integer(10) != 0;
           item.table = source.table;
           if (item.open) item.end_ns = std::max(item.start_ns, reader_.overview_->range.to_ns);
           if (source.kind == LaneKind::kContention)
@@ -267,9 +254,85 @@ class SliceReader::Reading {
                 1.0, static_cast<double>(item.bytes) /
                          static_cast<double>(std::max<std::int64_t>(1, item.end_ns - item.start_ns))));
           if (source.kind == LaneKind::kMarkers) item.row = depth_of(found->second, item);
+          if (source.kind == LaneKind::kMigrations)
+            item.row = static_cast<std::uint8_t>(is_migration(item) ? 0 : lanes_[found->second].rows - 1);
           builders_[found->second].add(item);
         },
         *from, range_.to_ns);
+  }
+
+  static bool is_migration(const Item& item) {
+    return item.tone >= static_cast<std::uint8_t>(trace::UmEventKind::kMigrationToDevice) &&
+           item.tone <= static_cast<std::uint8_t>(trace::UmEventKind::kMigrationPeer);
+  }
+
+  void read_movements() {
+    const auto from = earliest(LaneKind::kMoves);
+    if (!from) return;
+    std::int64_t rows = 0;
+    read_moves(reader_.session_, {*from, range_.to_ns},
+               [&](std::int64_t process, std::int64_t device, const Item& item) {
+                 if ((++rows & 0xfff) == 0) check_cancelled();
+                 const auto found = index_.find(LaneKey{LaneKind::kMoves, process, device, 0, 0});
+                 if (found != index_.end() && item.end_ns >= range_.from_ns)
+                   builders_[found->second].add(item);
+               });
+  }
+
+  /// Where many iterations are in sight their movements could not be told apart: each is one item then.
+  void read_plans() {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (lanes_[i].kind != LaneKind::kPlan || !is_wanted(i)) continue;
+      PlanTimes& plan =
+          reader_.plans_.try_emplace(lanes_[i].key, reader_.session_, lanes_[i].key).first->second;
+      std::vector<trace::IterationRow> iterations;
+      for (const auto& iteration : reader_.session_.rows<trace::IterationRow>(
+               "WHERE process_id = ? AND regular = 1 AND end_ns > ? AND start_ns < ? ORDER BY start_ns",
+               lanes_[i].process_id, range_.from_ns - lanes_[i].longest_ns, range_.to_ns))
+        iterations.push_back(iteration);
+      const bool many = iterations.size() > kMostPlannedIterations;
+      std::vector<Item> items;
+      for (const trace::IterationRow& iteration : iterations) {
+        check_cancelled();
+        if (many) {
+          add_planned_iteration(iteration, plan.actions(), items);
+          continue;
+        }
+        for (const PlannedMove& move : plan.of(iteration.id)) items.push_back(item_of(move));
+      }
+      std::stable_sort(items.begin(), items.end(),
+                       [](const Item& a, const Item& b) { return a.start_ns < b.start_ns; });
+      for (const Item& item : items) {
+        if (item.end_ns >= range_.from_ns && item.start_ns < range_.to_ns) builders_[i].add(item);
+      }
+    }
+  }
+
+  static Item item_of(const PlannedMove& move) {
+    Item item;
+    item.table = EventTable::kPlanAction;
+    item.id = move.id();
+    item.start_ns = move.start_ns;
+    item.end_ns = move.end_ns;
+    item.bytes = move.bytes;
+    item.tone = static_cast<std::uint8_t>(move.kind);
+    item.row = comes_in(move.kind) ? 1 : 0;
+    item.late_ns = move.late_ns();
+    return item;
+  }
+
+  static void add_planned_iteration(const trace::IterationRow& iteration, std::size_t actions,
+                                    std::vector<Item>& items) {
+    Item item;
+    item.table = EventTable::kPlanAction;
+    item.start_ns = iteration.start_ns;
+    item.end_ns = iteration.end_ns;
+    item.count = static_cast<std::int32_t>(std::min<std::size_t>(actions, 1 << 30));
+    for (const trace::TransferKind kind : {trace::TransferKind::kPark, trace::TransferKind::kFetch}) {
+      item.tone = static_cast<std::uint8_t>(kind);
+      item.row = comes_in(kind) ? 1 : 0;
+      items.push_back(item);
+    }
   }
 
   /// Enclosing ranges begin before the window, but within the longest duration: all of them were seen.

@@ -3,6 +3,7 @@
 #include "gui/session/memory_curve.hpp"
 #include "gui/session/overview.hpp"
 #include "gui/session/picture.hpp"
+#include "gui/session/plan_lane.hpp"
 #include "trace/session.hpp"
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class SliceReader {
 
   trace::Session& session_;
   OverviewPtr overview_;
-  std::map<int, MemoryCurve> memory_;  ///< by lane
+  std::map<int, MemoryCurve> memory_;        ///< by lane
+  std::map<std::int64_t, PlanTimes> plans_;  ///< by plan.id
 };
 
 }  // namespace tferry::gui

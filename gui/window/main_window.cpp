@@ -174,6 +174,9 @@ void MainWindow::connect_view() {
   connect(view_, &SessionView::opened, this, [this] {
     const QString shown = spools_.is_active() ? spools_.path() : path_;
     setWindowTitle(QFileInfo(shown).fileName() + QStringLiteral(" — Tensorferry"));
+    const Overview& overview = *view_->overview();
+    statusBar()->showMessage(QStringLiteral("%1 events in %2")
+                                 .arg(count_text(overview.events), duration_text(overview.range.length())));
     invalidate_panels();
     apply_range();
     view_->timeline()->setFocus();
@@ -330,7 +333,7 @@ void MainWindow::open(const QString& path) {
   plan_ = 0;
   watch();
   add_recent(path);
-  statusBar()->showMessage(QStringLiteral("Opening ") + path, 2000);
+  statusBar()->showMessage(QStringLiteral("Opening ") + path);
   view_->open(path);
 }
 

@@ -187,7 +187,7 @@ TEST_F(MainWindowTest, AFetchThatWasWaitedForIsMarked) {
   for (std::size_t lane = 0; lane < overview.lanes.size(); ++lane) {
     if (overview.lanes[lane].kind != LaneKind::kMoves) continue;
     for (const Item& item : timeline()->scene().picture->slices[lane]->items)
-      late += item.late ? "late " : "- ";
+      late += item.late() ? "late " : "- ";
   }
   EXPECT_EQ(late, "- late - - ");
 }

@@ -160,8 +160,12 @@ void SessionView::connect_timeline() {
     ask([of = event.event](SessionWorker& worker) { worker.read_relations(of); });
   });
   connect(timeline_, &TimelineView::relation_wanted, this, [this](bool waiter) {
+    // Forwards to what came of it; back to what it came from.
     for (const Relation& relation : relations()) {
-      if ((relation.kind == Relation::Kind::kWaiter) == waiter) return timeline_->select(relation.event);
+      const bool forwards = relation.kind == Relation::Kind::kWaiter ||
+                            relation.kind == Relation::Kind::kEffect ||
+                            relation.kind == Relation::Kind::kActual;
+      if (forwards == waiter) return timeline_->select(relation.event);
     }
   });
 }
