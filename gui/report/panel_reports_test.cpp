@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace tferry::gui {
 namespace {
 
@@ -23,6 +25,20 @@ std::string plain(const cli::Table& table) { return cli::render({table}, cli::Fo
 std::vector<cli::Table> report(const std::string& path, const std::string& name) {
   trace::Session session = trace::Session::open(path);
   return find_panel_report(name).make(cli::Scope(session, {}));
+}
+
+/// Two GPUs that slow each other, with a bound of 3 ms in memory for the first.
+std::string contended_with_bound() {
+  static const trace::TestDirectory directory;
+  const std::string path = directory / "bound.tferry";
+  if (std::filesystem::exists(path)) return path;
+  std::filesystem::copy_file(contended_session(), path);
+  trace::Database(path, trace::Database::Mode::kReadWrite)
+      .execute(
+          "INSERT INTO bound (process_id, device_id, budget_bytes, bound_ns, in_memory_ns, resource, "
+          "link_known_by) "
+          "VALUES (1, 1, 1000, 4000000, 3000000, 'link_in', 'assumed')");
+  return path;
 }
 
 TEST(PanelReportsTest, HoldAllReportsAndTheirOwn) {
@@ -42,8 +58,8 @@ TEST(WaterfallTest, ThePartsAddUpToWhatWasMeasured) {
       "forced bytes,1000000,0.08333333333333333,9000000,the bound: no plan moves less or sooner,simulated\n"
       "late fetches,1000000,0.08333333333333333,10000000,waits for memory beyond what the bound "
       "forces,measured\n"
-      "contention,,,10000000,transfers lost it to others while no kernel ran,unknown\n"
-      "off plan,0,0,10000000,operations that the plan does not know,measured\n"
+      "contention,,,10000000,unknown: the copies have not been analyzed; run tferry analyze,unknown\n"
+      "off plan,0,0,10000000,timed are the iterations that followed the plan: 2 of 2,measured\n"
       "overhead,2000000,0.16666666666666666,12000000,\"what is left: the runtime, the plan's own waits, and "
       "whatever is unknown above\",measured\n"
       "measured,12000000,1,12000000,all parts together,measured\n");
@@ -51,9 +67,17 @@ TEST(WaterfallTest, ThePartsAddUpToWhatWasMeasured) {
 
 TEST(WaterfallTest, WithoutARunThePlanIsToldAsSimulated) {
   const std::vector<cli::Table> tables = report(analyzed_golden(), "waterfall");
-  ASSERT_EQ(tables.size(), 1u);
-  EXPECT_EQ(tables[0].rows.back().known_by, cli::KnownBy::kSimulated);
+  ASSERT_EQ(tables.size(), 2u) << "the recording, then the plan";
+  EXPECT_EQ(tables[0].rows.back().known_by, cli::KnownBy::kMeasured);
+  EXPECT_EQ(tables[1].rows.back().known_by, cli::KnownBy::kSimulated);
   EXPECT_THAT(tables[0].notes.at(0), HasSubstr("tferry run --plan"));
+}
+
+TEST(WaterfallTest, ARecordingHasOneOfItsOwnIterations) {
+  const std::string recorded = plain(report(contended_with_bound(), "waterfall").at(0));
+  EXPECT_THAT(recorded, HasSubstr("forced bytes,0,0,"));
+  EXPECT_THAT(recorded, HasSubstr("transfers lost it to others while no kernel ran,measured"));
+  EXPECT_THAT(recorded, HasSubstr("all parts together,measured"));
 }
 
 TEST(LateTest, TellsPlannedAndActualMovementsByTensor) {
