@@ -378,7 +378,7 @@ void Runtime::keep_resident(CUdeviceptr address, trace::ResidentReason reason) {
   if (memory) memory->keep_resident_address(address, reason);
 }
 
-bool Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
+bool Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason, const CUstream* stream) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
   if (!space_.contains(address)) return true;
@@ -386,7 +386,12 @@ bool Runtime::hand_over(CUdeviceptr address, trace::ResidentReason reason) {
   if (block == nullptr) return true;
   DeviceMemory& memory = *devices_[static_cast<std::size_t>(block->device)];
   if (memory.keep_resident(*block, reason) != CUDA_SUCCESS) return false;
-  count(status_.device(memory.ordinal()).host_waits, streams_.wait_on_host(block->pending));
+  const bool in_stream = stream != nullptr && g_capturing.load(std::memory_order_relaxed) == 0;
+  if (in_stream) {
+    streams_.wait(streams_.find(*stream, false), block->pending);
+  } else {
+    count(status_.device(memory.ordinal()).host_waits, streams_.wait_on_host(block->pending));
+  }
   return true;
 }
 

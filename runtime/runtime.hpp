@@ -79,9 +79,10 @@ class Runtime {
   /// run. Under the lock (from `collect`).
   void pin_down(Operation& operation, CUdeviceptr address, trace::ResidentReason reason);
   void keep_resident(CUdeviceptr address, trace::ResidentReason reason);
-  /// As keep_resident, and returns only when the contents are there and all earlier users are done with the
-  /// memory: for users that the runtime cannot put a wait in front of. False when it cannot be brought in.
-  bool hand_over(CUdeviceptr address, trace::ResidentReason reason);
+  /// As keep_resident, for users whose launches do not name the memory: the stream that they will run in
+  /// waits until the contents are there and all earlier users are done; without a stream, or while anyone
+  /// captures, the calling thread does. False when it cannot be brought in.
+  bool hand_over(CUdeviceptr address, trace::ResidentReason reason, const CUstream* stream = nullptr);
 
   std::optional<AllocationView> view(CUdeviceptr address);
   const cuda::FunctionInfo* function_info(CUfunction function) { return functions_.find(driver_, function); }
