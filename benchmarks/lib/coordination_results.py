@@ -5,15 +5,31 @@ series[setup][every][row] is a list of runs, one an alternation.
 
 COMMAND = "benchmarks/coordination.py --bundle build/bundle --out OUT"
 NOTES = {"one_gpu": "two ranks on one GPU, gloo, exchanging the loss alone",
-         "two_gpus": "two GPUs, each with a link of its own, NCCL, exchanging gradients"}
+         "two_gpus": "two GPUs, each with a link of its own, NCCL, exchanging gradients",
+         "four_gpus": "four GPUs, each with a link of its own, NCCL, exchanging gradients",
+         "eight_gpus": "eight GPUs, each with a link of its own, NCCL, exchanging gradients"}
+NOTES |= {f"{gpus}_{links}": f"{gpus.replace('_', ' ')}, all host traffic by {by}, NCCL, exchanging gradients"
+          for gpus in ("two_gpus", "four_gpus", "eight_gpus")
+          for links, by in (("one_link", "the first GPU's link"), ("two_links", "two of the GPUs' links"))}
+MOVED = ("bytes_out", "bytes_in", "plan_iterations_followed", "plan_iterations", "plan_late_fetches", "host_waits",
+         "route_bytes")
 TURNS = ("slot_members", "slots_asked", "slots_granted", "slots_used", "slots_ahead", "slots_expired", "slot_wait_ns")
+
+
+def moving_devices(summary):
+    """Of every process those devices that moved something, as `tferry run --json` tells them."""
+    return [device for process in (summary or {}).get("processes") or [] for device in process.get("devices") or []
+            if device.get("bytes_out")]
 
 
 def turns_of(summary):
     """What taking turns came to, for each process that moved something."""
-    devices = [device for process in (summary or {}).get("processes") or [] for device in process.get("devices") or []]
-    return [{name.removeprefix("slots_"): device.get(name) for name in TURNS} for device in devices
-            if device.get("bytes_out")]
+    return [{name.removeprefix("slots_"): device.get(name) for name in TURNS} for device in moving_devices(summary)]
+
+
+def moved_of(summary):
+    """What was moved, and how a plan was followed, for each process that moved something."""
+    return [{name: device.get(name) for name in MOVED} for device in moving_devices(summary)]
 
 
 def run_of(ranks, warmup, summary):
@@ -24,11 +40,7 @@ def run_of(ranks, warmup, summary):
     whole = whole and len({len(steps) for steps in times}) == 1
     return {"step_ns": round(max(sum(steps) / len(steps) for steps in times) * 1e6) if whole else None,
             "steps_ms": times, "losses": [rank.get("loss_sha256") if rank else None for rank in ranks],
-            "turns": turns_of(summary),
-            "moved": [{key: device.get(key) for key in ("bytes_out", "bytes_in", "plan_iterations_followed",
-                                                        "plan_iterations", "plan_late_fetches")}
-                      for process in (summary or {}).get("processes") or [] for device in process.get("devices") or []
-                      if device.get("bytes_out")]}
+            "turns": turns_of(summary), "moved": moved_of(summary)}
 
 
 def finished(runs):

@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+"""Measures on a machine with several GPUs: links, contention, ranks that take turns, the neighbour's link.
+
+    benchmarks/several_gpus.py --bundle build/bundle --out "$OUT" --python python3 --time-limit 420
+
+Parts (--parts), in this order; each has a limit of its own, and the others run when one fails:
+    calibrate   `tferry calibrate`: each GPU alone, every pair, all together; groups, relays, managed memory
+    profile     GPT-2 124M fp32 on all GPUs under torchrun, with counters: a session of several ranks, which also has the plan
+                for ranks that exchange gradients in every step
+    copies      a process for each GPU copies alone and together (lib/both_ways.py): the stretch that the session's analysis
+                finds, the one that the copies' own clocks give, and the calibration's
+    table       set-ups (--setups) and intervals (--every): rows of benchmarks/coordination.py. The rows of a case are started
+                together, and take turns (lib/ranked.py): in each alternation (--alternations) every one runs a burst of steps
+                while the others pause, the order turned by one each time; a ballast on each GPU leaves them their budgets and
+                2 GiB a rank for context, modules, NCCL and a neighbour's context. Losses must be those of lms_fair
+    route       one hot GPU and idle neighbours: steps of one rank by each route
+Set-ups: natural (every GPU by its own link), one_link (all host traffic by the first GPU's link), two_links (by the first and
+the third one's, with four GPUs), one_gpu (two ranks on the first GPU, gloo, exchanging the loss alone).
+What this tferry has no option for is skipped and said.
+
+Files in --out: several_gpus_raw.json, several_gpus_log.txt, calibration.json, calibration.txt, and gzipped sessions ranks.tferry.gz,
+copies.tferry.gz and turns.tferry.gz (the last run under a plan with turns).
+"""
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import cells, contention_check, coordination_results, ranked, recordings  # noqa: E402
+
+PARTS = ("calibrate", "profile", "copies", "table", "route")
+ROWS = {"lms_fair": ("--policy", "lms", "--coordinate", "off"),
+        "lms_interleave": ("--policy", "lms", "--coordinate", "interleave"),
+        "lms_orchestrate": ("--policy", "lms", "--coordinate", "orchestrate"),
+        "ours_fair": ("--plan", "SESSION", "--coordinate", "off"),
+        "ours_coordinated": ("--plan", "SESSION", "--coordinate", "orchestrate")}
+ROUTES = ("direct", "neighbour", "both")
+EXCHANGE = {"natural": "gradients", "one_link": "gradients", "two_links": "gradients", "one_gpu": "loss"}
+BURST = {1: 6, 16: 16}  # steps of a turn, whole rounds between synchronisations
+SKIPPED = {1: 1, 16: 0}  # of a burst's first steps
+WARM_UP = {1: 2, 16: 1}  # bursts before the turns begin: a plan is found, adopted and followed
+ALLOWANCE = 2 * cells.GIB  # of a rank, beside its budget
+ROUTE_S = 75  # kept for the part "route"
+CLOSING_S = 20  # kept for ending a case's jobs
+LARGEST_FILE = 15 * cells.MIB
+NAMES = {2: "two_gpus", 4: "four_gpus", 8: "eight_gpus"}
+
+
+def setup_name(setup, gpus):
+    if setup == "one_gpu":
+        return setup
+    name = NAMES.get(gpus, f"{gpus}_gpus")
+    return name if setup == "natural" else f"{name}_{setup}"
+
+
+def routes_of(setup, gpus):
+    """By which way each rank's host traffic goes; None: the direct one."""
+    if setup == "one_link":
+        return ["direct"] + ["neighbour:0"] * (gpus - 1)
+    if setup == "two_links":
+        half = gpus // 2
+        return ["direct"] + ["neighbour:0"] * (half - 1) + ["direct"] + [f"neighbour:{half}"] * (gpus - half - 1)
+    return None
+
+
+class SeveralGpus:
+    def __init__(self, arguments, folder):
+        repository = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        self.arguments, self.folder = arguments, folder
+        self.programs = cells.Programs(arguments.bundle, repository, must_exist=not arguments.dry_run)
+        self.tferry = self.programs.find("tferry")
+        self.deadline = time.monotonic() + arguments.time_limit
+        self.raw = cells.Raw(os.path.join(arguments.out, "several_gpus_raw.json"), "several_gpus", repository)
+        self.log = os.path.join(arguments.out, "several_gpus_log.txt")
+        self.sessions = recordings.Recordings(self.tferry)
+        self.gpus = arguments.gpus or max(self.raw.data["machine"]["gpus"], 2)
+        self.raw.data["series"] = cells.earlier_series(arguments.append, self.raw.data)
+        self.run_help = "--route" if arguments.dry_run else self.sessions.ask("run", "--help")
+        self.plans = {}  # by what is exchanged: session and facts
+        self.port = arguments.port
+
+    def left(self):
+        return self.deadline - time.monotonic()
+
+    def chosen(self, option, all_of_them):
+        wanted = [word for word in getattr(self.arguments, option).split(",") if word]
+        return [one for one in all_of_them if not wanted or str(one) in wanted]
+
+    def next_port(self):
+        self.port += 1
+        return str(self.port)
+
+    def run(self):
+        for part in self.chosen("parts", PARTS):
+            self.attempt(part, getattr(self, part))
+        self.raw.data["measurements"] = coordination_results.measurements(self.raw.data["series"], self.arguments.factor)
+        if not self.arguments.dry_run:
+            self.raw.write()
+
+    def attempt(self, name, phase):
+        try:
+            phase()
+        except Exception as error:  # noqa: BLE001: whatever it is, the other parts shall still run
+            self.say(f"{name}: {error!r}")
+            if not self.arguments.dry_run:
+                self.raw.add({"cell": name, "error": repr(error)})
+
+    def say(self, text):
+        print(f"{text}, {self.left():.0f} s left", flush=True)
+
+    def execute(self, name, command, limit_s, environment=None):
+        """One command; None when it was not run, an error when it failed."""
+        if self.arguments.dry_run:
+            print(f"{name}: {' '.join(command)}")
+            return None
+        if self.left() < 15:
+            self.raw.add({"cell": name, "skipped": "no time left"})
+            raise RuntimeError("no time left")
+        cell = {"cell": name, **cells.run_job(command, min(limit_s, self.left() - 5), self.folder, name, environment)}
+        self.raw.add(cell)
+        cells.append_log(self.log, cell)
+        self.say(f"{name}: rc {cell['rc']} wall {cell['wall_s']} s")
+        if cell["rc"] != 0:
+            raise RuntimeError(f"{name}: rc {cell['rc']}: {cell['stderr'].strip()[-300:]}")
+        return cell
+
+    def give_out(self, session, name):
+        """A session among the results, where it is small enough."""
+        if self.arguments.dry_run or not os.path.exists(session):
+            return
+        target = os.path.join(self.arguments.out, name + ".gz")
+        with open(session, "rb") as source, gzip.open(target, "wb", compresslevel=6) as out:
+            shutil.copyfileobj(source, out)
+        if os.path.getsize(target) > LARGEST_FILE:
+            self.raw.add({"cell": name, "skipped": f"{os.path.getsize(target)} bytes are too many to keep"})
+            os.remove(target)
+
+    # Links
+
+    def calibrate(self):
+        """Once; where that fails, once more with the most important experiments only."""
+        figures = os.path.join(self.arguments.out, "calibration.json")
+        seconds = 20 + 8 * self.gpus
+        for name, words, limit in (("calibrate", ["--time-limit", str(seconds), "--repeats", "3"], seconds + 25),
+                                   ("calibrate.short", ["--time-limit", "10", "--repeats", "2", "--run", "512MiB"], 40)):
+            try:
+                cell = self.execute(name, [self.tferry, "calibrate", *words, "--json", figures, "--force"], limit)
+            except RuntimeError as error:
+                self.say(repr(error))
+                continue
+            if cell is not None:
+                with open(os.path.join(self.arguments.out, "calibration.txt"), "w", encoding="utf-8") as file:
+                    file.write(cell["stdout"])
+            return
+
+    # Sessions
+
+    def gpt2(self, *options):
+        return [self.arguments.python, self.programs.find("gpt2.py"), *options]
+
+    def profile(self):
+        session = os.path.join(self.folder, "ranks.tferry")
+        self.execute("profile", [
+            self.tferry, "profile", "--counter-interval", "500us", "-o", session, "--", self.arguments.python, "-m",
+            "torch.distributed.run", "--nproc-per-node", str(self.gpus), "--master-port", self.next_port(),
+            self.programs.find("gpt2.py"), "--warmup", "2", "--steps", "4", "--backend", "nccl"], 90)
+        try:
+            self.analyze("gradients", session)
+        finally:
+            self.give_out(session, "ranks.tferry")
+
+    def record_plain(self):
+        """A session of one rank that exchanges nothing, for plans of steps in which ranks do not meet."""
+        session = os.path.join(self.folder, "plain.tferry")
+        self.execute("plain.profile", [self.tferry, "profile", "--counters", "off", "-o", session, "--",
+                                       *self.gpt2("--warmup", "2", "--steps", "4")], 60)
+        self.analyze("loss", session)
+
+    def analyze(self, exchange, session):
+        planned = os.path.join(self.folder, exchange + ".planned.tferry")
+        self.execute(exchange + ".analyze", [self.tferry, "analyze", session, "--oversubscribe", self.arguments.factor, "-o",
+                                             planned], 60)
+        facts = {"budget_bytes": "BUDGET"}
+        if not self.arguments.dry_run:
+            facts = self.sessions.row(planned, "SELECT budget_bytes, predicted_ns, bound_ns, in_memory_ns FROM plan "
+                                               "ORDER BY id DESC LIMIT 1")
+            self.raw.data.setdefault("facts", {})[exchange] = facts
+        self.plans[exchange] = {"session": planned, **facts}
+
+    def plan_for(self, exchange, every):
+        """The plan of the steps that most of the time is spent in: with an exchange in each of them, or without."""
+        kind = "gradients" if exchange == "gradients" and every == 1 else "loss"
+        if kind not in self.plans:
+            self.profile() if kind == "gradients" else self.record_plain()
+        return self.plans[kind]
+
+    def copies(self):
+        session = os.path.join(self.folder, "copies.tferry")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "both_ways.py")
+        cell = self.execute("copies", [self.tferry, "profile", "--counter-interval", "500us", "-o", session, "--",
+                                       self.arguments.python, script, str(self.gpus)], 60)
+        try:
+            self.execute("copies.analyze", [self.tferry, "analyze", session, "--no-plan"], 30)
+        finally:
+            self.give_out(session, "copies.tferry")
+        if cell is None:
+            return
+        phases = contention_check.phases_of(cell["stdout"])
+        found = {"phases": phases, "stretch": contention_check.stretches(self.sessions, session, phases),
+                 "calibrated": contention_check.calibrated(
+                     cells.read_json(os.path.join(self.arguments.out, "calibration.json")))}
+        self.raw.data["contention"] = found
+        self.raw.data["contention_report"] = json.loads(
+            self.sessions.ask("report", "contention", "causes", "links", session, "--format", "json"))
+        self.raw.write()
+        self.say(f"copies: stretch {found['stretch']}")
+
+    # Ranks
+
+    def topology(self):
+        """A file that says that all GPUs share a link; addresses as nvidia-smi has them, with a domain of four digits."""
+        path = os.path.join(self.folder, "one_link.txt")
+        if not self.arguments.dry_run:
+            addresses = cells.first_match(["nvidia-smi", "--query-gpu=pci.bus_id", "--format=csv,noheader"], r"([\s\S]+)")
+            with open(path, "w", encoding="utf-8") as file:
+                for number, address in enumerate(addresses.split()):
+                    file.write(f"{address.lower()[-12:]} {self.link_of(number)}\n")
+        return path
+
+    def link_of(self, number):
+        """All of one link, or of two by halves."""
+        return "link-1" if self.setup == "two_links" and number >= self.gpus // 2 else "link-0"
+
+    def table(self):
+        cases = [(setup, every) for every in self.chosen("every", BURST) for setup in self.offered_setups()]
+        reserved = ROUTE_S if "route" in self.chosen("parts", PARTS) and "--route" in self.run_help else 0
+        for number, (setup, every) in enumerate(cases):
+            share = max((self.left() - reserved) / (len(cases) - number), 60)
+            self.attempt(f"{setup}.{every}", lambda setup=setup, every=every, share=share: self.case(setup, every, share))
+
+    def offered_setups(self):
+        found = []
+        for setup in self.chosen("setups", EXCHANGE):
+            if setup == "one_gpu" and not self.arguments.setups:
+                continue  # a machine with one GPU does for that
+            if setup == "two_links" and self.gpus < 4:
+                continue
+            if routes_of(setup, self.gpus) and "--route" not in self.run_help:
+                self.raw.add({"cell": setup, "skipped": "this tferry run has no --route"})
+                continue
+            found.append(setup)
+        return found
+
+    def rank_job(self, setup, every, ranks):
+        return [self.arguments.python, self.helper("launch_ranks.py"), str(ranks), self.next_port(),
+                *self.gpt2("--warmup", "0", "--steps", "100000", "--pause-every", str(BURST[every]), "--synchronise",
+                           str(every), "--exchange", EXCHANGE[setup], "--backend", "gloo" if setup == "one_gpu" else "nccl")]
+
+    def helper(self, name):
+        return os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", name)
+
+    def row_command(self, name, setup, every, row, plan, ranks):
+        words = [plan["session"] if word == "SESSION" else word for word in ROWS[row]]
+        if row.startswith("ours"):
+            words += ["--output", os.path.join(self.folder, name + ".own.tferry")]
+        if routes_of(setup, self.gpus):
+            words += ["--route", ",".join(routes_of(setup, self.gpus))]
+            if "orchestrate" in words:
+                words += ["--topology", self.topology()]
+        if "orchestrate" in words:
+            words += self.arguments.orchestrate.split()
+        return [self.tferry, "run", "--json", os.path.join(self.folder, name + ".run.json"), "--budget",
+                str(plan["budget_bytes"]), *words, "--", *self.rank_job(setup, every, ranks)]
+
+    def case(self, setup, every, share):
+        """The rows of one case, taking turns, for about `share` seconds."""
+        self.setup = setup
+        until = time.monotonic() + share
+        plan = self.plan_for(EXCHANGE[setup], every)
+        ranks = 2 if setup == "one_gpu" else self.gpus
+        name = setup_name(setup, self.gpus)
+        commands = {row: self.row_command(f"{name}.{every}.{row}", setup, every, row, plan, ranks)
+                    for row in self.chosen("rows", ROWS)}
+        if self.arguments.dry_run:
+            for row, command in commands.items():
+                print(f"{name}.{every}.{row}: {' '.join(command)}")
+            return
+        if setup == "one_gpu":
+            os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+        try:
+            jobs, runs = self.take_turns(f"{name}.{every}", commands, every, ranks, plan, until)
+        finally:
+            if setup == "one_gpu":
+                del os.environ["CUDA_VISIBLE_DEVICES"]
+        for row, found in runs.items():
+            summary = cells.read_json(os.path.join(self.folder, f"{name}.{every}.{row}.run.json"))
+            told = {"turns": coordination_results.turns_of(summary), "moved": coordination_results.moved_of(summary)}
+            for run in found:
+                run.update({"rc": jobs[row]["rc"], **told})
+            self.raw.data["series"].setdefault(name, {}).setdefault(str(every), {}).setdefault(row, []).extend(found)
+        self.raw.write()
+        self.give_out(os.path.join(self.folder, f"{name}.{every}.ours_coordinated.own.tferry"), "turns.tferry")
+
+    def ballasts(self, name, room, gpus):
+        """One on each GPU, and a sampler of what is in use."""
+        watched, found = [], []
+        for gpu in range(gpus):
+            for program, words in (("tferry-ballast", ["--leave", str(room)]), ("tferry-memory-sampler", [])):
+                try:
+                    watched.append(cells.Helper([self.programs.find(program), "--device", str(gpu), *words]))
+                    found.append({"gpu": gpu, "program": program, "said": watched[-1].first_line})
+                except (OSError, RuntimeError) as error:
+                    found.append({"gpu": gpu, "program": program, "error": str(error)})
+        self.raw.add({"cell": name + ".room", "room_bytes": room, "helpers": found})
+        return watched
+
+    def take_turns(self, name, commands, every, ranks, plan, until):
+        """Starts the jobs, lets them take turns; how each ended, and its runs. A job that fails is left out from then on."""
+        on_one_gpu = ranks if "CUDA_VISIBLE_DEVICES" in os.environ else 1
+        room = len(commands) * on_one_gpu * (plan["budget_bytes"] + ALLOWANCE)
+        watched = self.ballasts(name, room, 1 if on_one_gpu > 1 else self.gpus)
+        jobs, runs, errors = {}, {row: [] for row in commands}, {}
+        try:
+            jobs = {row: ranked.RankedJob(command, self.folder, f"{name}.{row}", ranks)
+                    for row, command in commands.items()}
+            for row in commands:
+                self.guard(errors, row, lambda row=row: jobs[row].wait_until_ready(90))
+            for _ in range(WARM_UP[every]):
+                for row in commands:
+                    self.guard(errors, row, lambda row=row: jobs[row].burst(BURST[every], 60))
+            for alternation in range(self.arguments.alternations):
+                if time.monotonic() > until - CLOSING_S or self.left() < CLOSING_S + 10:
+                    break
+                first = alternation % len(commands)
+                for row in [*commands][first:] + [*commands][:first]:
+                    self.guard(errors, row, lambda row=row: runs[row].append(
+                        self.turn(jobs[row], every, alternation)))
+        finally:
+            ended = {row: job.finish(limit_s=CLOSING_S) for row, job in jobs.items()}
+            for helper in watched:
+                text = helper.close(within=10).strip()
+                if text:
+                    self.raw.data.setdefault("memory", {}).setdefault(name, []).append(json.loads(text))
+        for row, cell in ended.items():
+            cell = {"cell": f"{name}.{row}", **cell, "error": errors.get(row)}
+            self.raw.add(cell)
+            cells.append_log(self.log, cell)
+            self.say(f"{cell['cell']}: rc {cell['rc']} {errors.get(row, '')} turns "
+                     f"{[round(run['step_ns'] / 1e6, 1) for run in runs[row]]}")
+        return ended, runs
+
+    def guard(self, errors, row, action):
+        if row in errors:
+            return
+        try:
+            action()
+        except (RuntimeError, OSError) as failure:
+            errors[row] = str(failure)
+            self.say(f"{row}: {failure}")
+
+    def turn(self, job, every, alternation):
+        times, losses = job.burst(BURST[every], 60)
+        return {"alternation": alternation, "step_ns": ranked.slower_rank_ns(times, SKIPPED[every]), "steps_ms": times,
+                "losses": losses}
+
+    # The neighbour's link
+
+    def route(self):
+        """One rank whose host traffic goes by each route, in turns, the neighbours idle."""
+        if "--route" not in self.run_help:
+            self.raw.add({"cell": "route", "skipped": "this tferry run has no --route"})
+            return
+        self.setup = "route"
+        plan = self.plan_for("loss", 1)
+        commands = {}
+        for route in ROUTES:
+            for policy, words in (("lms", ["--policy", "lms"]), ("plan", ["--plan", plan["session"], "--output",
+                                                                         os.path.join(self.folder, route + ".own.tferry")])):
+                name = f"route.{policy}.{route}"
+                commands[f"{policy}.{route}"] = [
+                    self.tferry, "run", "--json", os.path.join(self.folder, name + ".run.json"), "--budget",
+                    str(plan["budget_bytes"]), "--route", route, *words, "--",
+                    *self.gpt2("--warmup", "0", "--steps", "100000", "--pause-every", str(BURST[1]))]
+        if self.arguments.dry_run:
+            for name, command in commands.items():
+                print(f"route.{name}: {' '.join(command)}")
+            return
+        _, runs = self.take_turns("route", commands, 1, 1, plan, time.monotonic() + 60)
+        for name, found in runs.items():
+            told = coordination_results.moved_of(cells.read_json(os.path.join(self.folder, f"route.{name}.run.json")))
+            self.raw.data.setdefault("routes", {})[name] = {"runs": found, "moved": told}
+        self.raw.write()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bundle", required=True, help="folder with bin/tferry and its libraries")
+    parser.add_argument("--out", default=".", help="folder for the results")
+    parser.add_argument("--gpus", type=int, default=0, help="how many (default: all)")
+    parser.add_argument("--parts", default="", help="comma-separated; all when empty")
+    parser.add_argument("--setups", default="", help="comma-separated; all but one_gpu when empty")
+    parser.add_argument("--every", default="", help="comma-separated of 1 and 16; all when empty")
+    parser.add_argument("--rows", default="", help="comma-separated; all when empty")
+    parser.add_argument("--factor", default="1.5", help="footprint over budget")
+    parser.add_argument("--alternations", type=int, default=6)
+    parser.add_argument("--append", metavar="RAW", help="continue with the runs of an earlier several_gpus_raw.json")
+    parser.add_argument("--orchestrate", default="", metavar="WORDS",
+                        help="more words of tferry run for the orchestrated rows, such as '--slot-order deadline'")
+    parser.add_argument("--port", type=int, default=29530, help="the first of those that ranks meet at")
+    parser.add_argument("--time-limit", type=float, default=420, help="seconds for everything")
+    parser.add_argument("--python", default="python3", help="the interpreter that has torch")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands and stop")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.out, exist_ok=True)
+    # Multicast can put the GPUs of a shared host out of service.
+    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
+    with tempfile.TemporaryDirectory(prefix="tferry-several-gpus-") as folder:
+        os.environ["XDG_DATA_HOME"] = folder
+        SeveralGpus(arguments, folder).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
