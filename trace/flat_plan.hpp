@@ -88,7 +88,7 @@ struct FlatPlan {
 
 /// Why a plan cannot be followed, in words; empty: it can. Checked is everything a reader relies on: indices,
 /// counts, orders, that pieces cover the bytes, that the addresses of a tensor have different chunks, and
-/// that around the iteration every piece leaves and returns by turns.
+/// that around the iteration every piece leaves and returns by turns, or leaves and is freed.
 std::string flat_plan_error(const FlatPlan& plan);
 
 /// The file: magic, version, sizes, the arrays as they are, XXH3 of all before it. Little-endian.

@@ -106,8 +106,9 @@ std::string steps_error(const FlatPlan& plan, const char* what, const std::vecto
   return "";
 }
 
-/// Around the iteration every piece must leave and return by turns. Returns come before the operation at
-/// their position, leaves after it.
+/// Around the iteration every piece must leave and return by turns, but for pieces of a tensor that is
+/// allocated in it: those can be freed while away, and be there again by the next allocation. Returns come
+/// before the operation at their position, leaves after it.
 class Turns {
  public:
   explicit Turns(const FlatPlan& plan) : plan_(plan) {
@@ -130,6 +131,7 @@ class Turns {
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
       for (std::size_t piece = 0; piece < plan_.tensors[i].pieces; ++piece) {
         const State& state = state_[first_[i] + piece];
+        if (state.now == kAway && !plan_.tensors[i].persistent) continue;
         if (state.begin == state.now && state.now != kUnknown)
           return numbered("tensor", i,
                           state.now == kAway ? "leaves and does not return" : "returns and never left");
@@ -148,7 +150,7 @@ class Turns {
   bool take(const FlatPlan::Step& step, Where where) {
     for (std::uint32_t k = 0; k < step.count; ++k) {
       State& state = state_[first_[step.tensor] + step.first + k];
-      if (state.now == where) return false;
+      if (state.now == where && (where == kHere || plan_.tensors[step.tensor].persistent)) return false;
       state.now = where;
       if (state.begin == kUnknown) state.begin = where;
     }

@@ -183,7 +183,9 @@ TEST(FlatPlanCheck, RefusesStepsThatDoNotAddUp) {
   EXPECT_EQ(error_with([](FlatPlan& p) { p.returns[1].position = 1; }), "return 1 is out of order");
   EXPECT_EQ(error_with([](FlatPlan& p) { p.leaves[0].count = 3; }),
             "leave 0 moves pieces that its tensor does not have");
-  EXPECT_EQ(error_with([](FlatPlan& p) { p.returns.pop_back(); }), "tensor 1 leaves and does not return");
+  EXPECT_EQ(error_with([](FlatPlan& p) { p.tensors[1].persistent = 1, p.returns.pop_back(); }),
+            "tensor 1 leaves and does not return");
+  EXPECT_EQ(error_with([](FlatPlan& p) { p.returns.pop_back(); }), "") << "freed while it is away";
   EXPECT_EQ(error_with([](FlatPlan& p) { p.leaves[0].count = 1; }), "tensor 1 returns and never left");
   EXPECT_EQ(error_with([](FlatPlan& p) {
               p.leaves.push_back({.position = 1, .tensor = 1, .first = 1, .count = 1});

@@ -148,7 +148,8 @@ class BoundFinder {
     std::vector<std::int64_t> from_length(points_.size() + 2);
     for (std::size_t t = 0; t < uses_.tensors(); ++t) {
       const Use* next = cyclic_first_from(t, v);
-      if (!next || !next->reads || next->operation == v) continue;
+      if (!next) continue;
+      if (!kept_during(t, v) && (!next->reads || next->operation == v)) continue;
       const std::size_t distance = distance_to_last_write(t, v);
       if (distance != 0) {
         const std::size_t length = length_reaching_back(j, distance);
@@ -172,6 +173,16 @@ class BoundFinder {
       if (distance < nearest) nearest = distance, best = &use;
     }
     return best;
+  }
+
+  /// Whether an operation lies between the last use of a tensor that is kept and its death, that one
+  /// included.
+  bool kept_during(std::size_t tensor, std::uint32_t operation) const {
+    const Tensor& kept = workload_.tensors[tensor];
+    if (!kept.kept) return false;
+    const std::uint32_t last = uses_.of_tensor(tensor).back().operation;
+    const std::size_t since = (operation + count() - last) % count();
+    return since > 0 && since <= (kept.death + count() - last) % count();
   }
 
   /// 1 .. count(); 0 when nothing writes it.

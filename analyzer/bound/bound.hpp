@@ -41,8 +41,8 @@ struct Bound {
 /// With M the budget, t_u the start of operation u, on the unrolled axis and u < v <= u + n:
 /// - bytes with contents whose first use from u on is a read in [u, v], plus what u writes anew, less M,
 ///   must come in during [t_u, t_v];
-/// - bytes needed from v on whose last write before v lies in [u, v-1], plus what else v must have on the
-///   card, less M, must go out during [t_u, t_v].
+/// - bytes needed from v on, or kept at v, whose last write before v lies in [u, v-1], plus what else v must
+///   have on the card, less M, must go out during [t_u, t_v].
 /// It takes tensors as wholes, knows of dead and clean contents what the workload says, and charges no reads
 /// in place, so a measured time below it shows an error of the model. Requires a valid workload. About 30 ms
 /// for 300 breakpoints. Pure; any thread.

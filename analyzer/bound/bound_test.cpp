@@ -46,6 +46,23 @@ TEST(Bound, WeightsThatAreOnlyReadComeInAndNeverGoOut) {
 
 TEST(Bound, TransfersHideBehindLongOperations) { EXPECT_EQ(lower_bound(taking_turns(500)).time_ns, 1000); }
 
+// A tensor that is not used any more, and not freed yet, when memory is needed for another one.
+TEST(Bound, WhatIsKeptGoesOutAndNeedNotComeBack) {
+  Workload workload;
+  workload.link = kTenPerNanosecond;
+  workload.budget = 1000;
+  for (const char* name : {"make", "other", "free"}) workload.operations.push_back({name, 1, 0, {}});
+  workload.tensors = {{"early", 1000, false, 0, 2, true}, {"late", 1000, false, 1, 1}};
+  workload.operations[0].accesses = {{0, AccessKind::kOverwrite}};
+  workload.operations[1].accesses = {{1, AccessKind::kOverwrite}};
+  const Bound bound = lower_bound(workload);
+  EXPECT_EQ(bound.forced_out, 1000);
+  EXPECT_EQ(bound.forced_in, 0);
+  EXPECT_EQ(bound.time_ns, 100 + 2);
+  workload.tensors[0].kept = false;
+  EXPECT_EQ(lower_bound(workload).time_ns, 3) << "dead contents cost nothing";
+}
+
 TEST(Bound, WrittenContentsGoBothWays) {
   WorkloadBuilder builder("written", "manual");
   const auto a = builder.persistent("a", 1000);

@@ -50,7 +50,7 @@ double fluid_minimum(const Workload& workload) {
     std::vector<bool> needed(n, false);  // contents wanted from the start of u on, seen from before u
     for (const Gap& gap : gaps(workload, uses)) {
       if (gap.tensor != t || !gap.needed) continue;
-      for (std::uint32_t u = gap.after + 1; u <= gap.before; ++u) needed[u % n] = true;
+      for (std::uint32_t u = gap.after + 1; u <= gap.before - (gap.last ? 1 : 0); ++u) needed[u % n] = true;
     }
     std::vector<int> absent(n, kNone), valid(n, kNone);
     for (std::size_t u = 0; u < n; ++u) {

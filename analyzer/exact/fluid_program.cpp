@@ -23,6 +23,7 @@ struct Stream {
   std::size_t first = 0;   ///< the first point at which the bytes can be absent
   std::size_t end = 0;     ///< one beyond the last
   bool used_last = false;  ///< the last point is the operation that needs them
+  bool last = false;       ///< nothing needs them: they are freed after the last point
   bool always_valid = false;
   std::optional<std::size_t> carries_from;  ///< the stream whose copy in host memory is still good
   std::vector<int> valid;
@@ -91,8 +92,9 @@ class FluidProgram {
       Stream stream;
       stream.size = static_cast<double>(tensor.size) * kMega;
       stream.first = point_from(life[i].after + 1);
-      stream.end = point_from(life[i].before + 1);
-      stream.used_last = stream.end > point_from(life[i].before);
+      stream.last = life[i].last;
+      stream.end = point_from(life[i].before + (stream.last ? 0 : 1));
+      stream.used_last = !stream.last && stream.end > point_from(life[i].before);
       stream.always_valid = !written;
       if (stream.first >= stream.end) continue;
       const std::size_t next = (i + 1) % life.size();
@@ -127,7 +129,7 @@ class FluidProgram {
 
   void merge(const Stream& stream) {
     const auto [found, is_new] =
-        alike_.try_emplace({stream.first, stream.end, stream.used_last}, streams_.size());
+        alike_.try_emplace({stream.first, stream.end, stream.used_last, stream.last}, streams_.size());
     if (is_new)
       streams_.push_back(stream);
     else
@@ -148,7 +150,8 @@ class FluidProgram {
       at(k).absent.emplace_back(absent.back(), 1);
       program_.at_most({{absent.back(), 1}, {stream.valid[k - stream.first], -1}}, 0);
     }
-    for (std::size_t k = stream.first; k < absent_end; ++k) {
+    const std::size_t returns_end = absent_end - (stream.last ? 1 : 0);
+    for (std::size_t k = stream.first; k < returns_end; ++k) {
       const int came = program_.column(0);
       LinearProgram::Terms row{{came, 1}, {absent[k - stream.first], -1}};
       if (k + 1 < absent_end) row.emplace_back(absent[k + 1 - stream.first], 1);
@@ -194,7 +197,7 @@ class FluidProgram {
   LinearProgram program_;
   std::vector<Interval> intervals_;
   std::vector<Stream> streams_;
-  std::map<std::tuple<std::size_t, std::size_t, bool>, std::size_t> alike_;
+  std::map<std::tuple<std::size_t, std::size_t, bool, bool>, std::size_t> alike_;
 };
 
 }  // namespace

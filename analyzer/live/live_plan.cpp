@@ -92,7 +92,8 @@ LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& o
     // The plan's own workload is valid; what the bound would have told stays unknown.
   }
   result.moves = placed.plan.actions.size();
-  result.bytes_moved = placed.placement.bytes_moved;
+  result.bytes_out = placed.placement.bytes_out;
+  result.bytes_in = placed.placement.bytes_in;
   const double seen = rank.typical->iteration_ns > 0 ? rank.typical->iteration_ns : iteration_time(rank);
   if (result.moves == 0) {
     result.reason = "what repeats itself fits the budget";

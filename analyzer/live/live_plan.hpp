@@ -27,7 +27,8 @@ struct LivePlan {
   std::string reason;
   std::size_t iterations = 0;  ///< that it was made from
   std::size_t moves = 0;
-  std::int64_t bytes_moved = 0;  ///< each way, per iteration
+  std::int64_t bytes_out = 0;  ///< per iteration
+  std::int64_t bytes_in = 0;
 };
 
 /// Makes a plan from what the hooks saw so far. Nothing is planned before what repeats itself is the job's

@@ -105,7 +105,8 @@ class Placer {
       placed.returns.push_back(built.returns[submission.transfer]);
       placed.returns.back().position = submission.position;
     }
-    for (const LeaveTransfer& leave : built.schedule.leaves) placed.bytes_moved += leave.bytes;
+    for (const LeaveTransfer& leave : built.schedule.leaves) placed.bytes_out += leave.bytes;
+    for (const ReturnTransfer& back : built.schedule.returns) placed.bytes_in += back.bytes;
     return placed;
   }
 

@@ -28,8 +28,9 @@ struct Placement {
   std::vector<std::vector<std::uint32_t>> places;  ///< by tensor and piece
   std::vector<PlacementStep> leaves;               ///< by position, in the order in which to submit them
   std::vector<PlacementStep> returns;
-  QueueSimulation simulated;     ///< with these chunks, each queue in this order
-  std::int64_t bytes_moved = 0;  ///< each way, per iteration
+  QueueSimulation simulated;   ///< with these chunks, each queue in this order
+  std::int64_t bytes_out = 0;  ///< per iteration
+  std::int64_t bytes_in = 0;   ///< less than out where tensors are freed while they are away
 };
 
 /// Places a valid plan in `chunks` chunks, in several ways, and keeps the one that is simulated fastest.

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::int64_t kSpareShare = 200;  // one chunk in so many
 
-/// Memory is held from birth to death: both count as uses, and every use needs the contents.
+/// Memory is held from birth to death, and every use needs the contents. What is dead after its last known
+/// use is kept all the same: the program has not freed it, so it may use it.
 void use_all_life(Workload& workload) {
   for (Operation& operation : workload.operations) {
     for (Access& access : operation.accesses) {
@@ -17,14 +18,13 @@ void use_all_life(Workload& workload) {
     }
   }
   for (std::uint32_t t = 0; t < workload.tensors.size(); ++t) {
-    const Tensor& tensor = workload.tensors[t];
+    Tensor& tensor = workload.tensors[t];
     if (tensor.persistent) continue;
-    for (const std::uint32_t end : {tensor.birth, tensor.death}) {
-      std::vector<Access>& accesses = workload.operations[end].accesses;
-      const bool used = std::any_of(accesses.begin(), accesses.end(),
-                                    [t](const Access& access) { return access.tensor == t; });
-      if (!used) accesses.push_back({t, AccessKind::kUpdate});
-    }
+    tensor.kept = true;
+    std::vector<Access>& accesses = workload.operations[tensor.birth].accesses;
+    const bool used = std::any_of(accesses.begin(), accesses.end(),
+                                  [t](const Access& access) { return access.tensor == t; });
+    if (!used) accesses.push_back({t, AccessKind::kUpdate});
   }
 }
 
@@ -67,7 +67,6 @@ PlanWorkload plan_workload(Workload workload, std::vector<MemoryEvent> events, s
   plan.workload.budget = chunks * chunk_bytes;
   use_all_life(plan.workload);
   extend_lives(plan.workload, plan.events);
-  use_all_life(plan.workload);
   return plan;
 }
 

@@ -6,29 +6,36 @@
 namespace tferry::analyzer {
 namespace {
 
-/// The last `pieces` pieces are away after operation `after` and until operation `needed`.
+/// The last `pieces` pieces are away after operation `after` and until operation `needed`, or for good.
 struct Absence {
   std::uint32_t after = 0, needed = 0;
   std::uint32_t pieces = 0;
+  bool returns = true;
 };
 
 /// By tensor, in the order of its life.
 std::vector<std::vector<Absence>> absences(const PlanWorkload& workload, const Plan& plan) {
   const auto count = static_cast<std::uint32_t>(workload.workload.operations.size());
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::int64_t, std::uint32_t>> gaps;
+  struct Sum {
+    std::int64_t bytes = 0;
+    std::uint32_t length = 0;
+    bool returns = true;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> gaps;
   for (const PlanAction& action : plan.actions) {
     const Tensor& tensor = workload.workload.tensors[action.tensor];
     const bool next = !tensor.persistent && action.leave_after < tensor.birth;
-    auto& [bytes, length] = gaps[{action.tensor, action.leave_after + (next ? count : 0)}];
-    bytes += action.bytes;
-    length = action.needed_by - action.leave_after;
+    Sum& sum = gaps[{action.tensor, action.leave_after + (next ? count : 0)}];
+    sum.bytes += action.bytes;
+    sum.length = action.needed_by - action.leave_after;
+    sum.returns = action.returns;
   }
   std::vector<std::vector<Absence>> all(workload.workload.tensors.size());
   for (const auto& [start, gap] : gaps) {
     const auto pieces =
-        static_cast<std::uint32_t>((gap.first + workload.chunk_bytes - 1) / workload.chunk_bytes);
-    all[start.first].push_back(
-        {start.second, start.second + gap.second, std::min(pieces, workload.pieces(start.first))});
+        static_cast<std::uint32_t>((gap.bytes + workload.chunk_bytes - 1) / workload.chunk_bytes);
+    all[start.first].push_back({start.second, start.second + gap.length,
+                                std::min(pieces, workload.pieces(start.first)), gap.returns});
   }
   return all;
 }
@@ -83,8 +90,8 @@ class Splitter {
     std::vector<Presence> presences(1);
     presences.front().begin = ticks_.alloc(tensor);
     for (const Absence& absence : away) {
-      if (ticks_.before(absence.needed) >= ticks_.free(tensor)) break;  // freed first: it might as well stay
       leave(presences.back(), absence, ticks_);
+      if (!absence.returns) return presences;
       presences.push_back(back(absence));
     }
     presences.back().end = ticks_.free(tensor);

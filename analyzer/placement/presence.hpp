@@ -10,7 +10,8 @@
 namespace tferry::analyzer {
 
 /// A time in which pieces are on the card, in ticks: from `begin` up to `end`, at most an iteration. They
-/// come by an allocation or a return, and go by a free or a leave; what stays for ever does neither.
+/// come by an allocation or a return, and go by a free or a leave; what stays for ever does neither. A leave
+/// that ends the last presence of a tensor that is not persistent is for good: it is freed while away.
 struct Presence {
   std::uint32_t begin = 0, end = 0;
   bool returns = false, leaves = false;

@@ -47,16 +47,19 @@ class Replay {
     std::vector<Where> pieces;
   };
 
-  /// What lives when an iteration begins is there, unless the first that happens to it is that it returns.
+  /// What lives when an iteration begins is there, unless it left in the one before and did not return.
   void begin() {
     for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
       bool alive = workload_.workload.tensors[t].persistent;
-      for (auto e = workload_.events.rbegin(); e != workload_.events.rend(); ++e) {
-        if (e->tensor == t) alive = e->frees;
+      std::int64_t born = -1;
+      for (const MemoryEvent& event : workload_.events) {
+        if (event.tensor != t) continue;
+        alive = !event.frees;
+        if (alive) born = event.position;
       }
       if (!alive) continue;
       for (std::uint32_t piece = 0; piece < tensors_[t].pieces.size(); ++piece) {
-        if (first_step_returns(t, piece)) {
+        if (left_last(t, piece, born)) {
           tensors_[t].pieces[piece] = kAway;
         } else {
           take(t, piece);
@@ -65,17 +68,18 @@ class Replay {
     }
   }
 
-  bool first_step_returns(std::uint32_t tensor, std::uint32_t piece) const {
-    const auto first = [&](const std::vector<PlacementStep>& steps) {
-      std::uint32_t position = ~std::uint32_t{0};
+  /// The last that happens to the piece in an iteration, from operation `born` on, is that it leaves.
+  bool left_last(std::uint32_t tensor, std::uint32_t piece, std::int64_t born) const {
+    const auto last = [&](const std::vector<PlacementStep>& steps) {
+      std::int64_t position = -1;
       for (const PlacementStep& step : steps) {
         const bool moves = step.tensor == tensor && step.first <= piece && piece < step.first + step.count;
-        if (moves) position = std::min(position, step.position);
+        if (moves && step.position >= born) position = std::max<std::int64_t>(position, step.position);
       }
       return position;
     };
-    const std::uint32_t back = first(placement_.returns);
-    return back != ~std::uint32_t{0} && back <= first(placement_.leaves);
+    const std::int64_t left = last(placement_.leaves);
+    return left >= 0 && left >= last(placement_.returns);
   }
 
   void take(std::uint32_t tensor, std::uint32_t piece) {

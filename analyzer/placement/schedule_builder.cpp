@@ -7,8 +7,10 @@
 namespace tferry::analyzer {
 namespace {
 
-/// One piece that leaves at the end of a presence and returns for the next one.
+/// One piece that leaves at the end of a presence and, if it is not the last one of its tensor's life,
+/// returns for the next one.
 struct Move {
+  bool returns = true;
   std::uint32_t part = 0, piece = 0, presence = 0;
   std::uint32_t after = 0;     ///< operation of the first iteration
   std::uint32_t wanted = 0;    ///< ticks until the chunk's next tenant comes
@@ -47,6 +49,9 @@ class Builder {
   std::uint32_t next_presence(const Part& part, std::uint32_t presence) const {
     return (presence + 1) % static_cast<std::uint32_t>(part.presences.size());
   }
+  bool returns(const Part& part, std::uint32_t presence) const {
+    return workload_.workload.tensors[part.tensor].persistent || presence + 1 < part.presences.size();
+  }
 
   void find_moves() {
     for (std::uint32_t p = 0; p < parts_.size(); ++p) {
@@ -60,22 +65,27 @@ class Builder {
 
   void consider(std::uint32_t p, std::uint32_t piece, std::uint32_t k) {
     const Presence& goes = parts_[p].presences[k];
-    const Presence& comes = parts_[p].presences[next_presence(parts_[p], k)];
     Move move;
+    move.returns = returns(parts_[p], k);
     move.part = p;
     move.piece = piece;
     move.presence = k;
     move.after = goes.left_after % count_;
     const Tenancy& next = *lines().after(chunk(move), goes.end);
     if (next.part == p && next.piece == piece) return;  // nobody in between
-    const Tenancy& last = *lines().before(chunk(move), comes.begin);
     move.wanted = lines().apart(goes.end, next.begin);
+    if (move.returns) find_return(move, goes);
+    moves_.push_back(move);
+  }
+
+  void find_return(Move& move, const Presence& goes) const {
+    const Presence& comes = parts_[move.part].presences[next_presence(parts_[move.part], move.presence)];
+    const Tenancy& last = *lines().before(chunk(move), comes.begin);
     move.needed = goes.left_after % count_ + operations_between(goes.left_after, comes.needed);
     // Around the iteration, from the operation after which it left.
     const std::uint32_t from = presence(last).free_from % count_;
     move.earliest = move.after + operations_between(goes.left_after, from);
     move.last_tenant = end_of(last, move.earliest);
-    moves_.push_back(move);
   }
 
   /// From one operation to the next time that the other comes around, at least one.
@@ -131,6 +141,7 @@ class Builder {
     });
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       Move& move = moves_[i];
+      if (!move.returns) continue;
       const bool joins = i > 0 && side_by_side(moves_[i - 1], move) &&
                          moves_[i - 1].earliest == move.earliest && has_room(result_.schedule.returns.back());
       if (!joins) {
@@ -146,11 +157,14 @@ class Builder {
     }
   }
 
-  /// A leave is known by its transfer.
+  /// A leave is known by its transfer. What would leave for good before its own next allocation stays until
+  /// it is freed: then its last use has to be over.
   Predecessor resolved(Predecessor predecessor, const Tenancy& tenancy) const {
-    if (predecessor.kind == Predecessor::Kind::kLeave)
-      predecessor.index = leave_of_.at({tenancy.part, tenancy.piece, tenancy.presence});
-    return predecessor;
+    if (predecessor.kind != Predecessor::Kind::kLeave) return predecessor;
+    const auto leave = leave_of_.find({tenancy.part, tenancy.piece, tenancy.presence});
+    if (leave == leave_of_.end())
+      return {Predecessor::Kind::kOperation, predecessor.index, predecessor.shift};
+    return {Predecessor::Kind::kLeave, leave->second, predecessor.shift};
   }
 
   static void add(std::vector<Predecessor>& all, const Predecessor& one) {

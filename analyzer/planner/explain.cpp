@@ -27,14 +27,15 @@ std::vector<GapExplanation> explain_tensor(const Workload& workload, const Plan&
   std::vector<GapExplanation> all;
   for (const Gap& gap : gaps(workload, uses)) {
     if (gap.tensor != tensor || gap.before <= gap.after + 1) continue;
-    GapExplanation one{gap.after, gap.before, gap.needed, 0, 0, 0, 0, 0};
+    GapExplanation one{gap.after, gap.before, gap.needed, 0, 0, 0, 0, gap.last, 0};
     for (std::uint32_t t = gap.after + 1; t < gap.before; ++t) {
       const Operation& operation = workload.operations[t % count];
       one.lasts_ns += static_cast<double>(operation.duration_ns + operation.gap_ns);
       one.most_excess = std::max(one.most_excess, live[t % count] - workload.budget);
     }
     const auto bytes = static_cast<double>(size);
-    one.moves_ns = bytes / workload.link.in + (gap.written_before ? bytes / workload.link.out : 0);
+    one.moves_ns = (gap.last ? 0 : bytes / workload.link.in) +
+                   (gap.written_before || gap.last ? bytes / workload.link.out : 0);
     Plan other = plan;
     std::erase_if(other.actions, [&](const PlanAction& action) {
       const bool here = action.tensor == tensor && action.leave_after == gap.after;
@@ -42,7 +43,8 @@ std::vector<GapExplanation> explain_tensor(const Workload& workload, const Plan&
       return here;
     });
     if (gap.needed) {
-      if (one.parked == 0) other.actions.push_back({tensor, size, gap.after, gap.before, gap.before});
+      if (one.parked == 0)
+        other.actions.push_back({tensor, size, gap.after, gap.before, gap.before, !gap.last});
       one.otherwise_ns = simulated(workload, uses, other, simulation) - as_planned;
     }
     all.push_back(one);

@@ -18,6 +18,7 @@ struct GapExplanation {
   double moves_ns = 0;           ///< least time to copy it out, if it was written, and in
   std::int64_t parked = 0;       ///< bytes that leave
   std::int64_t most_excess = 0;  ///< most bytes over the budget while it lasts, with nothing parked
+  bool last = false;             ///< no next use: `before` is the operation after the tensor's death
   double otherwise_ns =
       0;  ///< iteration if it stayed (where it leaves), or left (where it stays), less the plan's
 };

@@ -40,7 +40,8 @@ Plan GapTable::plan(const std::vector<std::int64_t>& parked) const {
   plan.planner = "lookahead";
   for (std::uint32_t g = 0; g < gaps_.size(); ++g) {
     const Gap& gap = gaps_[g];
-    if (parked[g] > 0) plan.actions.push_back({gap.tensor, parked[g], gap.after, gap.before, gap.before});
+    if (parked[g] > 0)
+      plan.actions.push_back({gap.tensor, parked[g], gap.after, gap.before, gap.before, !gap.last});
   }
   set_returns(plan.actions);
   std::sort(plan.actions.begin(), plan.actions.end(), [](const PlanAction& a, const PlanAction& b) {
@@ -63,7 +64,7 @@ void GapTable::set_returns(std::vector<PlanAction>& actions) const {
     return due(a) != due(b) ? due(a) < due(b) : a.tensor < b.tensor;
   });
   for (PlanAction& action : actions) {
-    while (action.return_from > action.leave_after + 1 &&
+    while (action.returns && action.return_from > action.leave_after + 1 &&
            room[(action.return_from - 1) % count_] >= action.bytes) {
       --action.return_from;
       room[action.return_from % count_] -= action.bytes;

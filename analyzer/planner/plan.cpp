@@ -42,6 +42,15 @@ std::vector<std::string> plan_errors(const Workload& workload, const Plan& plan)
     const auto gap = by_start.find({action.tensor, action.leave_after});
     if (gap == by_start.end()) {
       complain(fmt::format("operation {} does not use '{}', or is its last use", action.leave_after, name));
+    } else if (gap->second.last == action.returns) {
+      complain(action.returns
+                   ? fmt::format("operation {} is the last use of '{}'", action.leave_after, name)
+                   : fmt::format("'{}' is used again after operation {}", name, action.leave_after));
+    } else if (gap->second.last &&
+               (action.needed_by != gap->second.before || action.return_from != action.needed_by)) {
+      complain(
+          fmt::format("'{}' is freed before operation {}, which both return_from and needed_by have to say",
+                      name, gap->second.before));
     } else if (gap->second.before != action.needed_by) {
       complain(fmt::format("'{}' is used next by operation {}, not {}", name, gap->second.before,
                            action.needed_by));

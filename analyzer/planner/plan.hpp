@@ -8,7 +8,8 @@
 
 namespace tferry::analyzer {
 
-/// The last `bytes` of a tensor leave the card after operation `leave_after` and are back before `needed_by`.
+/// The last `bytes` of a tensor leave the card after operation `leave_after` and are back before `needed_by`;
+/// or they do not return, since the tensor is freed first.
 /// Operations are indices into the iteration; return_from and needed_by are larger by the number of
 /// operations when they lie in the next iteration.
 struct PlanAction {
@@ -17,6 +18,7 @@ struct PlanAction {
   std::uint32_t leave_after = 0;
   std::uint32_t return_from = 0;  ///< from the start of this operation on there is room to come back
   std::uint32_t needed_by = 0;    ///< the next operation that uses it
+  bool returns = true;  ///< false: freed while away; both operations above are the one after its death
   bool operator==(const PlanAction&) const = default;
 };
 

@@ -20,7 +20,7 @@ void check_same(const JsonNode& node, std::int64_t have) {
 }
 
 PlanAction read_action(const JsonNode& node, const std::unordered_map<std::string, std::uint32_t>& tensors) {
-  node.only({"tensor", "bytes", "leave_after", "return_from", "needed_by"});
+  node.only({"tensor", "bytes", "leave_after", "return_from", "needed_by", "returns"});
   const JsonNode name = node.at("tensor");
   const auto found = tensors.find(name.text());
   if (found == tensors.end()) {
@@ -29,8 +29,9 @@ PlanAction read_action(const JsonNode& node, const std::unordered_map<std::strin
   const auto position = [&](const char* key) {
     return static_cast<std::uint32_t>(node.at(key).integer(2 * static_cast<std::int64_t>(kMaxOperations)));
   };
-  return {found->second, node.at("bytes").integer(kMaxBytes), position("leave_after"),
-          position("return_from"), position("needed_by")};
+  return {found->second,           node.at("bytes").integer(kMaxBytes),
+          position("leave_after"), position("return_from"),
+          position("needed_by"),   !node.has("returns") || node.at("returns").boolean()};
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ std::string to_json(const Plan& plan, const Workload& workload) {
                                    {"bytes", action.bytes},
                                    {"leave_after", action.leave_after},
                                    {"return_from", action.return_from},
-                                   {"needed_by", action.needed_by}});
+                                   {"needed_by", action.needed_by},
+                                   {"returns", action.returns}});
   }
   return document.dump(1) + "\n";
 }

@@ -9,7 +9,7 @@ PlanPolicy::PlanPolicy(const Workload& workload, const Uses& uses, const Plan& p
   const std::size_t count = workload.operations.size();
   for (std::uint32_t i = 0; i < plan.actions.size(); ++i) {
     leaving_[plan.actions[i].leave_after].push_back(i);
-    returning_[(plan.actions[i].return_from + count - 1) % count].push_back(i);
+    if (plan.actions[i].returns) returning_[(plan.actions[i].return_from + count - 1) % count].push_back(i);
   }
 }
 

@@ -31,7 +31,8 @@ Simulation as_simulation(const PlacedPlan& placed) {
   const QueueSimulation& queues = placed.placement.simulated;
   simulation.time_ns = queues.time_ns;
   simulation.iteration_ns = {queues.time_ns};
-  simulation.bytes_in = simulation.bytes_out = placed.placement.bytes_moved;
+  simulation.bytes_in = placed.placement.bytes_in;
+  simulation.bytes_out = placed.placement.bytes_out;
   simulation.stall_ns = std::accumulate(queues.stalls_ns.begin(), queues.stalls_ns.end(), 0.0);
   simulation.peak_bytes = placed.placement.chunks * placed.workload.chunk_bytes;
   simulation.late_fetches = queues.late_returns;

@@ -41,8 +41,8 @@ std::string plan_digest(const trace::PlanRow& row, const Plan& plan, const Workl
   fmt::format_to(out, "operations {}\niteration {}\npredicted {}\n", row.operations,
                  row.iteration_signature.value_or(0), row.predicted_ns.value_or(0));
   for (const PlanAction& action : plan.actions) {
-    fmt::format_to(out, "{} | {} {} {} {}\n", workload.tensors[action.tensor].name, action.bytes,
-                   action.leave_after, action.return_from, action.needed_by);
+    fmt::format_to(out, "{} | {} {} {} {}{}\n", workload.tensors[action.tensor].name, action.bytes,
+                   action.leave_after, action.return_from, action.needed_by, action.returns ? "" : " freed");
   }
   return sha256(text);
 }
@@ -64,7 +64,8 @@ trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed) {
     row.in_memory_ns = whole(rank.bound->compute_ns);
   }
   if (rank.bound) row.forced_bytes = rank.bound->forced_in + rank.bound->forced_out;
-  row.bytes_in = row.bytes_out = placed.placement.bytes_moved;
+  row.bytes_in = placed.placement.bytes_in;
+  row.bytes_out = placed.placement.bytes_out;
   row.created = now_iso8601();
   row.chunk_bytes = static_cast<std::int64_t>(placed.rules.chunk);
   row.movable_bytes = static_cast<std::int64_t>(placed.rules.movable);
@@ -97,6 +98,7 @@ std::int64_t insert_plan(trace::SessionWriter& writer, const trace::PlanRow& row
     step.after_position = action.leave_after;
     step.before_position = action.return_from % count;
     writer.insert(step);
+    if (!action.returns) continue;
     step.number = number++;
     step.kind = trace::TransferKind::kFetch;
     step.after_position = (action.return_from + count - 1) % count;

@@ -90,6 +90,13 @@ Plan read_actions(trace::Session& session, const PlanRow& row, const Workload& w
         kAnalyzeAgain);
   };
   bool parked = false;
+  // A park that no fetch follows is the last thing that happens to its tensor.
+  const auto freed_while_away = [&](std::int64_t number) {
+    PlanAction& action = plan.actions.back();
+    if (!workload.tensors[action.tensor].kept) throw damaged(number, "has no counterpart");
+    action.needed_by = action.return_from;
+    action.returns = false;
+  };
   for (const auto& step : session.rows<PlanActionRow>("WHERE plan_id = ? ORDER BY number", row.id)) {
     const auto tensor = tensors.find(step.tensor.value_or(""));
     if (tensor == tensors.end())
@@ -97,7 +104,8 @@ Plan read_actions(trace::Session& session, const PlanRow& row, const Workload& w
     if (step.after_position < 0 || step.after_position >= row.operations || step.before_position < 0 ||
         step.before_position >= row.operations)
       throw damaged(step.number, "has positions beyond the iteration");
-    if (step.kind == trace::TransferKind::kPark && !parked) {
+    if (step.kind == trace::TransferKind::kPark) {
+      if (parked) freed_while_away(step.number);
       const auto after = static_cast<std::uint32_t>(step.after_position);
       plan.actions.push_back({tensor->second, step.bytes, after,
                               after + operations_between(after, step.before_position, row.operations), 0});
@@ -109,9 +117,9 @@ Plan read_actions(trace::Session& session, const PlanRow& row, const Workload& w
     } else {
       throw damaged(step.number, "has no counterpart");
     }
-    parked = !parked;
+    parked = step.kind == trace::TransferKind::kPark;
   }
-  if (parked) throw damaged(2 * static_cast<std::int64_t>(plan.actions.size()) - 2, "has no counterpart");
+  if (parked) freed_while_away(static_cast<std::int64_t>(plan.actions.size()));
   return plan;
 }
 

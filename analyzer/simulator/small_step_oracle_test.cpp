@@ -271,9 +271,13 @@ class SmallSteps {
     return true;
   }
 
-  /// Whether the next use of a tensor after this position finds it alive and reads it.
+  /// Whether the next use of a tensor after this position finds it alive and reads it, or there is none
+  /// before its death and it is kept till then.
   bool read_next(int t, int position) const {
+    const int death =
+        position + (static_cast<int>(tensor(t).death) - position % operations_ + operations_) % operations_;
     for (int p = position + 1; p <= position + operations_; ++p) {
+      if (!tensor(t).persistent && p > death) return tensor(t).kept;
       for (const Touch& touch : touches(p)) {
         if (touch.tensor == t) return touch.reads;
       }

@@ -35,7 +35,7 @@ std::string_view name_of(AccessKind kind) {
 }
 
 Tensor read_tensor(const Node& node) {
-  node.only({"name", "size", "birth", "death"});
+  node.only({"name", "size", "birth", "death", "kept"});
   Tensor tensor;
   tensor.name = node.at("name").text();
   tensor.size = node.at("size").integer(kMaxBytes);
@@ -43,6 +43,9 @@ Tensor read_tensor(const Node& node) {
   if (!tensor.persistent) {
     tensor.birth = static_cast<std::uint32_t>(node.at("birth").integer(kMaxOperations));
     tensor.death = static_cast<std::uint32_t>(node.at("death").integer(kMaxOperations));
+    tensor.kept = node.has("kept") && node.at("kept").boolean();
+  } else if (node.has("kept")) {
+    throw WorkloadError(node.at("kept").place(), "is for tensors with birth and death");
   }
   return tensor;
 }
@@ -118,6 +121,7 @@ std::string to_json(const Workload& workload) {
   for (const Tensor& tensor : workload.tensors) {
     Json entry = {{"name", tensor.name}, {"size", tensor.size}};
     if (!tensor.persistent) entry["birth"] = tensor.birth, entry["death"] = tensor.death;
+    if (tensor.kept) entry["kept"] = true;
     document["tensors"].push_back(std::move(entry));
   }
   document["operations"] = Json::array();

@@ -54,6 +54,10 @@ class JsonNode {
     if (!value_.is_number()) throw WorkloadError(place_, "a number is expected here");
     return value_.get<double>();
   }
+  bool boolean() const {
+    if (!value_.is_boolean()) throw WorkloadError(place_, "true or false is expected here");
+    return value_.get<bool>();
+  }
   std::int64_t integer(std::int64_t most) const {
     const bool whole = value_.is_number_integer();
     if (!whole || value_.get<double>() < 0 || value_.get<double>() > static_cast<double>(most)) {

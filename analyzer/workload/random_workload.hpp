@@ -27,6 +27,7 @@ inline Workload random_workload(std::uint32_t seed, std::size_t operations, std:
       tensor.birth = below(operations);
       length = 1 + below(operations - 1);
       tensor.death = static_cast<std::uint32_t>((tensor.birth + length - 1) % operations);
+      tensor.kept = below(3) == 0;
     }
     const std::uint32_t uses = 1 + below(4);
     for (std::uint32_t k = 0; k < uses; ++k) {

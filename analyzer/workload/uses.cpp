@@ -55,7 +55,14 @@ std::vector<Gap> gaps(const Workload& workload, const Uses& uses) {
     const std::span<const Use> life = uses.of_tensor(t);
     for (std::size_t k = 0; k < life.size(); ++k) {
       const bool last = k + 1 == life.size();
-      if (last && !workload.tensors[t].persistent) break;
+      const Tensor& tensor = workload.tensors[t];
+      if (last && !tensor.persistent) {
+        const std::uint32_t from = life[k].operation;
+        const std::uint32_t end = tensor.death + (tensor.death < from ? count : 0) + 1;
+        if (tensor.kept && end > from + 1)
+          all.push_back({static_cast<std::uint32_t>(t), from, end, true, life[k].writes, true});
+        break;
+      }
       const Use& next = life[last ? 0 : k + 1];
       const std::uint32_t after = life[k].operation;
       const std::uint32_t before = next.operation + (next.operation <= after ? count : 0);

@@ -49,10 +49,14 @@ struct Gap {
   std::uint32_t before = 0;  ///< operation of the next use, + number of operations when in the next iteration
   bool needed = false;       ///< the next use needs the contents; otherwise they are dead meanwhile
   bool written_before = false;  ///< by the use at `after`
+  /// From the last use of a tensor that is kept to its death: `before` is the operation after it. Nothing has
+  /// to come back.
+  bool last = false;
 };
 
 /// All gaps of all tensors that are alive in them: per tensor in order of its life. A persistent tensor with
-/// a single use has one gap around the whole iteration; one without uses has none.
+/// a single use has one gap around the whole iteration; one without uses has none. Contents that are kept
+/// count as needed.
 std::vector<Gap> gaps(const Workload& workload, const Uses& uses);
 
 }  // namespace tferry::analyzer

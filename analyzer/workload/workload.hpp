@@ -41,6 +41,9 @@ struct Tensor {
   bool persistent = true;
   std::uint32_t birth = 0;
   std::uint32_t death = 0;
+  /// Not persistent, and to be kept until it dies though no operation is known to read it any more: after its
+  /// last use it holds memory until its death, and leaves the card only by a copy.
+  bool kept = false;
   bool operator==(const Tensor&) const = default;
 };
 

@@ -123,8 +123,9 @@ void LivePlanner::plan(int pid, Job& job) {
   const std::vector<std::byte> bytes = trace::encode_flat_plan(*made.plan);
   OutputFile(directory_ / fmt::format("plan.{}", pid), true)
       .publish({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  console_.notice(fmt::format("process {}: planned from {} iterations: {} moves, {} each way an iteration",
-                              pid, made.iterations, made.moves, format_bytes(made.bytes_moved)));
+  console_.notice(
+      fmt::format("process {}: planned from {} iterations: {} moves, {} out and {} in an iteration", pid,
+                  made.iterations, made.moves, format_bytes(made.bytes_out), format_bytes(made.bytes_in)));
   job.done = ++job.plans >= kMostPlans;
 }
 

@@ -31,13 +31,14 @@ std::string plan_name(const PlanReference& reference, const analyzer::StoredPlan
 std::string describe(const analyzer::StoredPlan& stored) {
   const trace::PlanRow& row = stored.row;
   std::string text = fmt::format(
-      "{} moves, {} each way an iteration; predicted {}, bound {}, in memory {}; budget {}, {} chunks of {} "
+      "{} moves, {} out and {} in an iteration; predicted {}, bound {}, in memory {}; budget {}, {} chunks "
+      "of {} "
       "for "
       "its tensors",
-      stored.placed.plan.actions.size(), format_bytes(stored.placed.placement.bytes_moved),
-      milliseconds(row.predicted_ns), milliseconds(row.bound_ns), milliseconds(row.in_memory_ns),
-      format_bytes(row.budget_bytes), stored.placed.split.plan(),
-      format_bytes(static_cast<std::int64_t>(stored.placed.rules.chunk)));
+      stored.placed.plan.actions.size(), format_bytes(stored.placed.placement.bytes_out),
+      format_bytes(stored.placed.placement.bytes_in), milliseconds(row.predicted_ns),
+      milliseconds(row.bound_ns), milliseconds(row.in_memory_ns), format_bytes(row.budget_bytes),
+      stored.placed.split.plan(), format_bytes(static_cast<std::int64_t>(stored.placed.rules.chunk)));
   if (stored.placed.slack > 0) text += fmt::format(", {:.1f}% of them not needed", 100 * stored.placed.slack);
   return text;
 }

@@ -14,7 +14,8 @@ analyzer::StoredPlan open_plan(const PlanReference& reference);
 /// "gpt2.tferry, plan 2 (lookahead)".
 std::string plan_name(const PlanReference& reference, const analyzer::StoredPlan& stored);
 
-/// "40 moves, 5.19 GB each way; predicted 218.5 ms, bound 211.6 ms, in memory 180.5 ms; budget ...".
+/// "40 moves, 5.19 GB out and 5.19 GB in an iteration; predicted 218.5 ms, bound 211.6 ms, in memory 180.5
+/// ms; budget ...".
 std::string describe(const analyzer::StoredPlan& stored);
 
 }  // namespace tferry::cli

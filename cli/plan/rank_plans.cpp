@@ -35,7 +35,8 @@ Table store_rank_plans(std::span<const analyzer::RankAnalysis> ranks, std::size_
               {{"rank"},
                {"plan"},
                {"time_alone", Unit::kNanoseconds},
-               {"each_way", Unit::kBytes},
+               {"out", Unit::kBytes},
+               {"in", Unit::kBytes},
                {"moved_by_others_too", Unit::kShare}});
   for (const analyzer::RankAnalysis& rank : ranks) {
     if (!rank.placed) continue;
@@ -54,9 +55,9 @@ Table store_rank_plans(std::span<const analyzer::RankAnalysis> ranks, std::size_
       }
     });
     for (std::size_t r = 0; r < count; ++r) {
-      table.add(KnownBy::kSimulated,
-                {static_cast<std::int64_t>(r), ids[r], plans[r].plan.predicted_ns,
-                 plans[r].placement.bytes_moved, analyzer::overlap_with_others(plans, r)});
+      table.add(KnownBy::kSimulated, {static_cast<std::int64_t>(r), ids[r], plans[r].plan.predicted_ns,
+                                      plans[r].placement.bytes_out, plans[r].placement.bytes_in,
+                                      analyzer::overlap_with_others(plans, r)});
     }
     return table;
   }

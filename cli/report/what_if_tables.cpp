@@ -118,7 +118,9 @@ Table explain_table(std::span<const analyzer::RankAnalysis> ranks, const std::st
     if (found == workload.tensors.end()) continue;
     const auto index = static_cast<std::uint32_t>(found - workload.tensors.begin());
     for (const auto& gap : analyzer::explain_tensor(workload, rank.placed->plan, index, {})) {
-      const char* why = !gap.needed      ? "its contents are dead meanwhile"
+      const char* why = !gap.needed ? "its contents are dead meanwhile"
+                        : gap.parked > 0 && gap.last
+                            ? "it leaves, and is freed while away; otherwise: the iteration if it stayed"
                         : gap.parked > 0 ? "it leaves; otherwise: the iteration if it stayed"
                         : gap.most_excess <= 0
                             ? "everything fits while it is not used"
