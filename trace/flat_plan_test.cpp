@@ -187,10 +187,12 @@ TEST(FlatPlanCheck, RefusesStepsThatDoNotAddUp) {
             "tensor 1 leaves and does not return");
   EXPECT_EQ(error_with([](FlatPlan& p) { p.returns.pop_back(); }), "") << "freed while it is away";
   EXPECT_EQ(error_with([](FlatPlan& p) { p.leaves[0].count = 1; }), "tensor 1 returns and never left");
-  EXPECT_EQ(error_with([](FlatPlan& p) {
-              p.leaves.push_back({.position = 1, .tensor = 1, .first = 1, .count = 1});
-            }),
+  const auto leaves_again = [](FlatPlan& p) {
+    p.leaves.push_back({.position = 1, .tensor = 1, .first = 1, .count = 1});
+  };
+  EXPECT_EQ(error_with([&](FlatPlan& p) { p.tensors[1].persistent = 1, leaves_again(p); }),
             "tensor 1 leaves twice");
+  EXPECT_EQ(error_with(leaves_again), "") << "freed and allocated in between";
 }
 
 TEST(FlatPlanCheck, APieceMayComeBackForTheVeryOperationAfterWhichItLeavesAgain) {

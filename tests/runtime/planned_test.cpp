@@ -132,6 +132,40 @@ TEST_F(Planned, AStepUnderAPlanMovesWhatItSaysAndMapsNothing) {
   EXPECT_LE(drivers_.device().resident_peak, drivers_.device().budget);
 }
 
+TEST_F(Planned, WhatIsFreedWhileAwayGoesOutAndDoesNotReturn) {
+  PlannedProgram program(kChunk);
+  const int weight = program.persistent(1);
+  const int early = program.allocate(3);
+  program.fill(early, 1);
+  program.add(early, 2);
+  program.leave(early, 1);
+  const int late = program.allocate(2);
+  program.fill(late, 3);
+  program.add(late, 4);
+  program.add(weight, 77);
+  program.free(early);
+  program.free(late);
+  const FlatPlan plan = program.story().plan();
+  EXPECT_EQ(4U, plan.chunk_count) << "one takes the other's chunks";
+  start_with(plan, plan.chunk_count + 1);
+  ProgramRun run(program, api_, stream_);
+  for (int i = 0; i < 4; ++i) run.iterate();
+  ASSERT_EQ(PlanState::kFollowing, state());
+  const Values before = values();
+  for (int i = 0; i < 5; ++i) run.iterate();
+  const Values after = values();
+  EXPECT_EQ(5, after.followed - before.followed);
+  EXPECT_EQ(0, after.mappings - before.mappings);
+  EXPECT_EQ(5 * 2 * static_cast<std::int64_t>(kChunk), after.bytes_out - before.bytes_out);
+  EXPECT_EQ(0, after.bytes_in - before.bytes_in);
+  EXPECT_EQ(0, after.conflicts - before.conflicts);
+  // A program that uses it all the same finds what it wrote.
+  run.iterate(0, event_of(program, Kind::kFree, early));
+  EXPECT_EQ("", run.difference());
+  run.iterate(event_of(program, Kind::kFree, early));
+  EXPECT_LE(drivers_.device().resident, drivers_.device().budget);
+}
+
 TEST_F(Planned, AnOperationMoreLeavesThePlanForAMoment) {
   const PlannedProgram program = layered(kChunk, 6, 4);
   const FlatPlan plan = program.story().plan();

@@ -97,8 +97,14 @@ trace::FlatPlan random_plan(const PlannedProgram& program, Random& random) {
           story.allocate(program.story().tensors()[static_cast<std::size_t>(event.tensor)].bytes));
     } else if (event.kind == Kind::kFree) {
       std::erase(alive, event.tensor);
+      const bool freed_while_away = random.one_in(2);
       for (std::size_t i = away.size(); i > 0; --i) {
-        if (away[i - 1].tensor == event.tensor) come_back(i - 1);
+        if (away[i - 1].tensor != event.tensor) continue;
+        if (freed_while_away) {
+          away.erase(away.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+        } else {
+          come_back(i - 1);
+        }
       }
       story.free(event.tensor);
     } else if (event.kind == Kind::kOperation) {
