@@ -19,10 +19,14 @@ void ReclaimMemory::advance(std::uint64_t signature) {
   if (distance > period_ && distance == window.distance) {
     period_ = distance;
     begins_with_ = hash;
+    iterations_ = 0;
     uses_.clear();
   }
   window = {operations_, distance};
-  if (hash == begins_with_) position_ = 0;
+  if (hash == begins_with_) {
+    position_ = 0;
+    ++iterations_;
+  }
   if (position_ <= kForgetAfter * period_) return;
   period_ = begins_with_ = 0;  // the program does something else by now
   uses_.clear();
@@ -42,7 +46,7 @@ std::size_t ReclaimMemory::pieces_after(std::uint64_t use) {
 }
 
 void ReclaimMemory::reclaimed(std::uint64_t use, std::size_t pieces) {
-  if (use == kUnknown) return;
+  if (use == kUnknown || iterations_ > kLearning) return;
   uses_[use].now += pieces;
 }
 

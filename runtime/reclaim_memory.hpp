@@ -14,7 +14,9 @@ namespace tferry::runtime {
 ///
 /// Iterations are found by windows of operation signatures: of the windows that come back at the same
 /// distance twice in a row, the one with the longest distance marks an iteration's beginning. Until there is
-/// one, nothing is known and nothing leaves early. Pure logic; one thread at a time.
+/// one, nothing is known and nothing leaves early. From then on it learns for kLearning iterations and no
+/// longer: what leaves once more by chance would leave for ever, and the set, and with it an iteration's
+/// time, would only grow (measured: 256 to 365 ms within 20 iterations). Pure logic; one thread at a time.
 class ReclaimMemory {
  public:
   static constexpr std::uint64_t kUnknown = 0;
@@ -35,6 +37,7 @@ class ReclaimMemory {
   static constexpr std::size_t kWindow = 16;
   static constexpr std::size_t kMostWindows = std::size_t{1} << 16;
   static constexpr std::uint64_t kForgetAfter = 8;    ///< iterations without a beginning
+  static constexpr std::uint64_t kLearning = 5;       ///< iterations
   static constexpr std::uint64_t kMostBlocks = 4096;  ///< of one operation that are told apart
 
   struct Window {
@@ -53,6 +56,7 @@ class ReclaimMemory {
   std::uint64_t period_ = 0;
   std::uint64_t begins_with_ = 0;  ///< the window at an iteration's beginning
   std::uint64_t position_ = 0;
+  std::uint64_t iterations_ = 0;  ///< begun since the beginning is known
 };
 
 }  // namespace tferry::runtime

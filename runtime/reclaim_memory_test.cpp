@@ -69,6 +69,23 @@ TEST(ReclaimMemory, WhatWasReclaimedAfterAUseLeavesAfterItFromTheNextIterationOn
   EXPECT_EQ(5U, iterate(1)) << "the most of any iteration";
 }
 
+TEST(ReclaimMemory, LearnsForAFewIterationsOnly) {
+  ReclaimMemory memory;
+  const auto signatures = step(3, 8);
+  std::size_t leaving = 0;
+  for (std::size_t iteration = 0; iteration < 40; ++iteration) {
+    leaving = 0;
+    for (std::size_t i = 0; i < signatures.size(); ++i) {
+      memory.advance(signatures[i]);
+      const std::uint64_t use = memory.use(1);
+      leaving += memory.pieces_after(use);
+      if (i == iteration % signatures.size()) memory.reclaimed(use, 1);
+    }
+  }
+  EXPECT_GE(leaving, 3U);
+  EXPECT_LE(leaving, 6U) << "one more by chance in each iteration, and no more than it learnt from";
+}
+
 TEST(ReclaimMemory, KnowsNothingBeforeAnythingCameBack) {
   ReclaimMemory memory;
   for (std::uint64_t i = 1; i < 500; ++i) memory.advance(i);
