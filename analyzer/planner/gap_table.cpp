@@ -1,20 +1,39 @@
 #include "analyzer/planner/gap_table.hpp"
 
 #include "analyzer/bound/breakpoints.hpp"
+#include "analyzer/planner/room_line.hpp"
 
 #include <algorithm>
 
 namespace tferry::analyzer {
 
+/// Bytes added to ranges of operations, in a time that does not depend on their length.
+class GapTable::Sums {
+ public:
+  explicit Sums(std::size_t count) : change_(2 * count + 1) {}
+  void add(std::uint32_t after, std::uint32_t before, std::int64_t bytes) {
+    change_[after + 1] += bytes;
+    change_[before] -= bytes;
+  }
+  std::vector<std::int64_t> by_operation() const {
+    const std::size_t count = change_.size() / 2;
+    std::vector<std::int64_t> sums(count);
+    std::int64_t now = 0;
+    for (std::size_t t = 0; t < 2 * count; ++t) sums[t % count] += now += change_[t];
+    return sums;
+  }
+
+ private:
+  std::vector<std::int64_t> change_;
+};
+
 GapTable::GapTable(const Workload& workload)
-    : workload_(workload), count_(workload.operations.size()), active_(count_), started_(2 * count_ + 1) {
+    : workload_(workload), count_(workload.operations.size()), started_(2 * count_ + 1) {
   const Uses uses(workload);
   live_ = live_bytes(workload, uses);
+  lowest_ = static_cast<std::size_t>(std::min_element(live_.begin(), live_.end()) - live_.begin());
   for (const Gap& gap : gaps(workload, uses)) {
     if (gap.needed && gap.before > gap.after + 1) gaps_.push_back(gap);
-  }
-  for (std::uint32_t g = 0; g < gaps_.size(); ++g) {
-    for (std::uint32_t t = gaps_[g].after + 1; t < gaps_[g].before; ++t) active_[t % count_].push_back(g);
   }
   for (std::size_t i = 0; i < 2 * count_; ++i) {
     started_[i + 1] =
@@ -22,17 +41,19 @@ GapTable::GapTable(const Workload& workload)
   }
 }
 
-std::size_t GapTable::lowest() const {
-  return static_cast<std::size_t>(std::min_element(live_.begin(), live_.end()) - live_.begin());
+std::vector<std::uint32_t> GapTable::around(std::size_t operation) const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t g = 0; g < gaps_.size(); ++g) {
+    const std::size_t at = operation > gaps_[g].after ? operation : operation + count_;
+    if (at < gaps_[g].before) found.push_back(g);
+  }
+  return found;
 }
 
 std::vector<std::int64_t> GapTable::away(const std::vector<std::int64_t>& parked) const {
-  std::vector<std::int64_t> bytes(count_);
-  for (std::size_t g = 0; g < gaps_.size(); ++g) {
-    if (parked[g] == 0) continue;
-    for (std::uint32_t t = gaps_[g].after + 1; t < gaps_[g].before; ++t) bytes[t % count_] += parked[g];
-  }
-  return bytes;
+  Sums away(count_);
+  for (std::size_t g = 0; g < gaps_.size(); ++g) away.add(gaps_[g].after, gaps_[g].before, parked[g]);
+  return away.by_operation();
 }
 
 Plan GapTable::plan(const std::vector<std::int64_t>& parked) const {
@@ -52,23 +73,21 @@ Plan GapTable::plan(const std::vector<std::int64_t>& parked) const {
 }
 
 void GapTable::set_returns(std::vector<PlanAction>& actions) const {
-  std::vector<std::int64_t> room(count_);
-  for (std::size_t t = 0; t < count_; ++t) room[t] = workload_.budget - live_[t];
-  for (const PlanAction& action : actions) {
-    for (std::uint32_t t = action.leave_after + 1; t < action.needed_by; ++t)
-      room[t % count_] += action.bytes;
-  }
+  Sums away(count_);
+  for (const PlanAction& action : actions) away.add(action.leave_after, action.needed_by, action.bytes);
+  std::vector<std::int64_t> left = away.by_operation();
+  for (std::size_t t = 0; t < count_; ++t) left[t] += workload_.budget - live_[t];
+  RoomLine room(left);
   const std::size_t first = lowest();
   const auto due = [&](const PlanAction& action) { return (action.needed_by + count_ - first) % count_; };
   std::sort(actions.begin(), actions.end(), [&](const PlanAction& a, const PlanAction& b) {
     return due(a) != due(b) ? due(a) < due(b) : a.tensor < b.tensor;
   });
   for (PlanAction& action : actions) {
-    while (action.returns && action.return_from > action.leave_after + 1 &&
-           room[(action.return_from - 1) % count_] >= action.bytes) {
-      --action.return_from;
-      room[action.return_from % count_] -= action.bytes;
-    }
+    if (!action.returns) continue;
+    const std::size_t from = room.room_from(action.leave_after + 1, action.return_from, action.bytes);
+    room.take(from, action.return_from, action.bytes);
+    action.return_from = static_cast<std::uint32_t>(from);
   }
 }
 

@@ -21,14 +21,14 @@ class GapTable {
   std::size_t size() const { return gaps_.size(); }
   const Gap& operator[](std::size_t gap) const { return gaps_[gap]; }
   std::int64_t bytes(std::size_t gap) const { return workload_.tensors[gaps_[gap].tensor].size; }
-  /// Gaps around an operation.
-  const std::vector<std::uint32_t>& around(std::size_t operation) const { return active_[operation]; }
+  /// Gaps around an operation. Looks at all gaps.
+  std::vector<std::uint32_t> around(std::size_t operation) const;
   std::int64_t live(std::size_t operation) const { return live_[operation]; }
   std::int64_t excess(std::size_t operation) const { return live_[operation] - workload_.budget; }
   /// Start of an operation of the first two iterations when nothing ever waits, in ns.
   double start(std::size_t operation) const { return started_[operation]; }
   /// The operation with the fewest live bytes, where nearly nothing is parked.
-  std::size_t lowest() const;
+  std::size_t lowest() const { return lowest_; }
 
   /// Bytes away during each operation.
   std::vector<std::int64_t> away(const std::vector<std::int64_t>& parked) const;
@@ -38,12 +38,14 @@ class GapTable {
 
  private:
   void set_returns(std::vector<PlanAction>& actions) const;
+  /// By operation, the sum of what is said to be away in (after, before).
+  class Sums;
 
   const Workload& workload_;
   std::size_t count_;
+  std::size_t lowest_ = 0;
   std::vector<std::int64_t> live_;
   std::vector<Gap> gaps_;
-  std::vector<std::vector<std::uint32_t>> active_;
   std::vector<double> started_;
 };
 

@@ -45,7 +45,7 @@ std::size_t LocalSearch::place() {
 }
 
 bool LocalSearch::change(std::vector<std::int64_t>& parked) {
-  const std::vector<std::uint32_t>& around = gaps_.around(place());
+  const std::vector<std::uint32_t> around = gaps_.around(place());
   if (around.empty()) return false;
   const std::uint32_t g = around[random_() % around.size()];
   const std::int64_t size = gaps_.bytes(g);
@@ -77,7 +77,8 @@ bool LocalSearch::covers(const std::vector<std::int64_t>& parked) const {
 bool LocalSearch::refill(std::vector<std::int64_t>& parked, std::uint32_t not_this) {
   std::vector<std::int64_t> away = gaps_.away(parked);
   for (std::size_t t = 0; t < away.size(); ++t) {
-    const std::vector<std::uint32_t>& around = gaps_.around(t);
+    if (away[t] >= gaps_.excess(t)) continue;
+    const std::vector<std::uint32_t> around = gaps_.around(t);
     std::size_t tries = 0;
     std::size_t at = around.empty() ? 0 : random_() % around.size();
     while (away[t] < gaps_.excess(t)) {

@@ -1,5 +1,6 @@
 #include "analyzer/planner/lookahead.hpp"
 
+#include "analyzer/planner/gap_queue.hpp"
 #include "analyzer/planner/gap_table.hpp"
 #include "analyzer/planner/local_search.hpp"
 #include "analyzer/planner/plan_policy.hpp"
@@ -18,6 +19,7 @@ class Lookahead {
   Lookahead(const Workload& workload, const LookaheadOptions& options)
       : workload_(workload), options_(options), uses_(workload), gaps_(workload), random_(options.seed) {
     set_avoided();
+    set_begins();
   }
 
   Plan search() {
@@ -105,37 +107,68 @@ class Lookahead {
     }
   }
 
-  /// A walk around the iteration takes bytes away wherever there are too many.
+  /// A walk around the iteration takes bytes away wherever there are too many. It begins at the operation
+  /// with the fewest; a gap around that one is met twice, at the walk's beginning and at its end.
   std::vector<std::int64_t> choose() const {
     std::vector<std::int64_t> parked(gaps_.size());
     const std::size_t count = gaps_.operations();
-    std::vector<std::int64_t> away(count);
     const std::size_t first = gaps_.lowest();
+    std::vector<std::int64_t> change(count + 1);  // of the bytes away, by step
+    std::int64_t away = 0;
+    GapQueue queue;
     for (std::size_t step = 0; step < count; ++step) {
       const std::size_t t = (first + step) % count;
-      std::int64_t excess = gaps_.excess(t) + margin_ - away[t];
-      if (excess <= 0) continue;
-      std::vector<std::pair<double, std::uint32_t>> heap;  // only a few of many will be taken
-      for (const std::uint32_t g : gaps_.around(t)) {
-        if (parked[g] < gaps_.bytes(g)) heap.emplace_back(worth(g, t), g);
+      away += change[step];
+      const double now = from_next_use_ ? gaps_.start(first + step) : 0;
+      for (const std::uint32_t g : begins_[step]) {
+        const double factor = weights_[g] * avoided_[g];
+        queue.add(g, from_next_use_ ? factor : 1, from_next_use_ ? now + until_next_use(g, t) : factor,
+                  walk(g).end_from(step));
       }
-      const auto less = [](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first < b.first : a.second > b.second;
-      };
-      std::make_heap(heap.begin(), heap.end(), less);
-      while (excess > 0 && !heap.empty()) {
-        std::pop_heap(heap.begin(), heap.end(), less);
-        const std::uint32_t g = heap.back().second;
-        heap.pop_back();
-        const std::int64_t chunk = options_.simulation.chunk_bytes;
-        const std::int64_t whole = (std::min(excess, gaps_.bytes(g)) + chunk - 1) / chunk * chunk;
-        const std::int64_t bytes = std::min(whole, gaps_.bytes(g) - parked[g]);
-        parked[g] += bytes;
+      std::int64_t excess = gaps_.excess(t) + margin_ - away;
+      const std::int64_t chunk = options_.simulation.chunk_bytes;
+      while (excess > 0) {
+        const auto g =
+            queue.best(step, now, [&](std::uint32_t gap) { return parked[gap] < gaps_.bytes(gap); });
+        if (!g) break;
+        const std::int64_t whole = (std::min(excess, gaps_.bytes(*g)) + chunk - 1) / chunk * chunk;
+        const std::int64_t bytes = std::min(whole, gaps_.bytes(*g) - parked[*g]);
+        parked[*g] += bytes;
         excess -= bytes;
-        for (std::uint32_t at = gaps_[g].after + 1; at < gaps_[g].before; ++at) away[at % count] += bytes;
+        away += bytes;
+        const Walk at = walk(*g);
+        change[at.end_from(step)] -= bytes;
+        if (at.wraps && step < at.end) {  // and from where it begins to the walk's end
+          change[at.begin] += bytes;
+          change[count] -= bytes;
+        }
       }
     }
     return parked;
+  }
+
+  /// The steps of the walk at which a gap is there: [begin, end), or [0, end) and [begin, all).
+  struct Walk {
+    std::size_t begin = 0, end = 0, all = 0;
+    bool wraps = false;
+    std::size_t end_from(std::size_t step) const { return wraps && step >= begin ? all : end; }
+  };
+  Walk walk(std::uint32_t g) const {
+    const std::size_t count = gaps_.operations();
+    Walk at;
+    at.all = count;
+    at.begin = (gaps_[g].after + 1 + count - gaps_.lowest()) % count;
+    at.end = at.begin + (gaps_[g].before - gaps_[g].after - 1);
+    at.wraps = at.end > count;
+    if (at.wraps) at.end -= count;
+    return at;
+  }
+  void set_begins() {
+    begins_.resize(gaps_.operations());
+    for (std::uint32_t g = 0; g < gaps_.size(); ++g) {
+      begins_[walk(g).begin].push_back(g);
+      if (walk(g).wraps) begins_[0].push_back(g);
+    }
   }
 
   /// What another plan parks already is worth little.
@@ -149,11 +182,10 @@ class Lookahead {
     }
   }
 
-  /// The weight; from the first start, times the time from operation t to the next use.
-  double worth(std::uint32_t g, std::size_t t) const {
-    if (!from_next_use_) return weights_[g] * avoided_[g];
+  /// Time from operation t to the next use.
+  double until_next_use(std::uint32_t g, std::size_t t) const {
     const std::size_t from = t > gaps_[g].after ? t : t + gaps_.operations();
-    return weights_[g] * avoided_[g] * (gaps_.start(gaps_[g].before) - gaps_.start(from));
+    return gaps_.start(gaps_[g].before) - gaps_.start(from);
   }
 
   /// Changes the weights of a few gaps, mostly of such that have to do with an operation that stalled.
@@ -168,8 +200,9 @@ class Lookahead {
         double draw = sum * (static_cast<double>(random_() % 1'000'000) * 1e-6);
         for (at = 0; at + 1 < count && draw >= stalls_[at]; ++at) draw -= stalls_[at];
       }
-      if (gaps_.around(at).empty()) continue;
-      const std::uint32_t g = gaps_.around(at)[random_() % gaps_.around(at).size()];
+      const std::vector<std::uint32_t> around = gaps_.around(at);
+      if (around.empty()) continue;
+      const std::uint32_t g = around[random_() % around.size()];
       weights_[g] *=
           std::exp((static_cast<double>(random_() % 2001) - 1000) * (random_() % 3 == 0 ? 6e-3 : 1e-3));
     }
@@ -180,8 +213,9 @@ class Lookahead {
   Uses uses_;
   GapTable gaps_;
   std::mt19937 random_;
-  std::vector<double> weights_;  ///< by gap
-  std::vector<double> avoided_;  ///< by gap: factor of its worth
+  std::vector<double> weights_;                     ///< by gap
+  std::vector<double> avoided_;                     ///< by gap: factor of its worth
+  std::vector<std::vector<std::uint32_t>> begins_;  ///< by step of the walk: gaps that are there from it on
   bool from_next_use_ = true;
   std::int64_t margin_ = 0;  ///< bytes parked beyond need, so that transfers have time
   std::vector<std::int64_t> best_;
