@@ -175,6 +175,14 @@ TEST_F(ActivityRangeTest, ATimeIsRecordedWhenItIsDue) {
   EXPECT_GE(ranges()[0].end_ns - ranges()[0].time_ns, 29'000'000);
 }
 
+TEST_F(ActivityRangeTest, IterationsNeedTheRuntimesHooksAndThatIsSaid) {
+  config_.run_directory = directory_ / "";
+  start("iterations:3..4");
+  session_->finish();
+  EXPECT_FALSE(cupti_.called(kEnableKernels));
+  ASSERT_EQ(spool_text(path_, "loss range").size(), 1u);
+}
+
 TEST_F(ActivityRangeTest, ManyThreadsThatOpenAndCloseLeaveTheLastWord) {
   start("cuda-profiler-api");
   std::vector<std::thread> threads;

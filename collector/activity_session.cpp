@@ -151,6 +151,16 @@ void ActivitySession::enable_range_callbacks() {
     case RangeKind::kNvtx:
       for (const CUpti_CallbackId id : NvtxRanges::calls()) enable(CUPTI_CB_DOMAIN_NVTX, id);
       break;
+    case RangeKind::kIterations:
+      iterations_.emplace(config_.range.first, config_.range.last);
+      if (!iterations_->open(config_.run_directory)) {
+        iterations_.reset();
+        append_loss(spool_, RecordKind::kRange, LossReason::kUnsupported, -1,
+                    "The range " + config_.range.text +
+                        " needs the preloaded runtime, which is not in this process: nothing is recorded");
+        break;
+      }
+      [[fallthrough]];
     case RangeKind::kTime:
       if (!range_timer_.start()) {
         append_loss(
@@ -215,9 +225,16 @@ void ActivitySession::note_range(bool opened) {
 
 void ActivitySession::on_range_timer() {
   if (in_child()) return;
+  if (iterations_) return watch_iterations();
   want_recording(!timer_began_);
   range_timer_.set_interval(timer_began_ ? kNever : config_.range.duration_ns);
   timer_began_ = true;
+}
+
+void ActivitySession::watch_iterations() {
+  const IterationRange::State state = iterations_->update();
+  want_recording(state == IterationRange::State::kInside);
+  range_timer_.set_interval(state == IterationRange::State::kAfter ? kNever : iterations_->interval_ns());
 }
 
 void ActivitySession::on_profiler_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
@@ -366,6 +383,13 @@ void ActivitySession::tell_losses() {
     append_loss(spool_, RecordKind::kNone, LossReason::kMalformed, -1,
                 std::to_string(damaged_buffers_) + " buffers of CUPTI ended in a record that is none");
   }
+  if (!iterations_) return;
+  std::string told = iterations_->shifted();
+  if (!iterations_->found()) {
+    told = "No iterations were found (it takes three that follow each other): nothing was recorded of " +
+           config_.range.text;
+  }
+  if (!told.empty()) append_loss(spool_, RecordKind::kRange, LossReason::kUnsupported, -1, told);
 }
 
 void ActivitySession::finish() {

@@ -5,6 +5,7 @@
 #include "collector/config.hpp"
 #include "collector/cupti_api.hpp"
 #include "collector/device_lookup.hpp"
+#include "collector/iteration_range.hpp"
 #include "collector/nvtx_ranges.hpp"
 #include "collector/periodic_thread.hpp"
 #include "trace/spool_writer.hpp"
@@ -75,6 +76,7 @@ class ActivitySession {
   void record_operations(bool on);
   void note_range(bool opened);
   void on_range_timer();
+  void watch_iterations();
   void on_context(const CUpti_ResourceData& resource);
   void on_stream(const CUpti_ResourceData& resource);
   void enable_unified_memory(std::uint32_t device);
@@ -110,6 +112,7 @@ class ActivitySession {
   trace::RangeRecord range_;             ///< of that thread: the open range
   std::atomic<bool> ranges_over_ = false;
   std::optional<NvtxRanges> nvtx_;
+  std::optional<IterationRange> iterations_;  ///< of the range timer's thread, and of finish
   bool timer_began_ = false;
   PeriodicThread range_timer_;
   PeriodicThread thread_;

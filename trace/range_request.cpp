@@ -6,6 +6,7 @@ namespace tferry::trace {
 namespace {
 
 constexpr std::int64_t kMaxSeconds = 10'000'000;
+constexpr std::int64_t kMaxIterations = 1'000'000'000'000;
 
 /// "30s", "1.5s", "200ms".
 bool parse_duration(std::string_view text, std::int64_t& ns) {
@@ -31,6 +32,17 @@ bool parse_nvtx(std::string_view text, RangeRequest& request) {
   return !request.name.empty() && (at == std::string_view::npos || !request.domain.empty());
 }
 
+bool parse_number(std::string_view text, std::int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 0 && number < kMaxIterations;
+}
+
+bool parse_iterations(std::string_view text, RangeRequest& request) {
+  const std::size_t dots = text.find("..");
+  return dots != std::string_view::npos && parse_number(text.substr(0, dots), request.first) &&
+         parse_number(text.substr(dots + 2), request.last) && request.first <= request.last;
+}
+
 }  // namespace
 
 bool RangeRequest::parse(std::string_view text, RangeRequest& request, std::string& error) {
@@ -47,12 +59,16 @@ bool RangeRequest::parse(std::string_view text, RangeRequest& request, std::stri
   } else if (text.starts_with("time:")) {
     parsed.kind = Kind::kTime;
     understood = parse_time(text.substr(5), parsed);
+  } else if (text.starts_with("iterations:")) {
+    parsed.kind = Kind::kIterations;
+    understood = parse_iterations(text.substr(11), parsed);
   } else {
     understood = false;
   }
   if (!understood) {
     error = std::string(text) +
-            " is no range: cuda-profiler-api, nvtx:NAME@DOMAIN or time:START+DURATION (time:30s+10s)";
+            " is no range: cuda-profiler-api, nvtx:NAME@DOMAIN, time:START+DURATION (time:30s+10s) or "
+            "iterations:FIRST..LAST (iterations:10..12)";
     return false;
   }
   request = std::move(parsed);

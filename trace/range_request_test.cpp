@@ -21,12 +21,16 @@ TEST(RangeRequest, UnderstandsEveryForm) {
   EXPECT_EQ(parsed("nvtx:a@b@torch").domain, "torch");
   EXPECT_EQ(parsed("time:1.5s+200ms").start_ns, 1'500'000'000);
   EXPECT_EQ(parsed("time:0s+200ms").duration_ns, 200'000'000);
+  EXPECT_EQ(parsed("iterations:10..12").first, 10);
+  EXPECT_EQ(parsed("iterations:10..12").last, 12);
+  EXPECT_EQ(parsed("iterations:0..0").kind, RangeRequest::Kind::kIterations);
 }
 
 TEST(RangeRequest, RefusesEverythingElseAndLeavesTheRequestAsItWas) {
   for (const char* text :
        {"all", "nvtx:", "nvtx:@d", "nvtx:x@", "time:", "time:3s", "time:3+4", "time:-1s+2s", "time:1s+0s",
-        "time:1s+nans", "time:1e30s+1s", "cuda-profiler-api "}) {
+        "time:1s+nans", "time:1e30s+1s", "iterations:", "iterations:3", "iterations:4..3", "iterations:-1..3",
+        "iterations:1..2x", "iterations:..", "cuda-profiler-api "}) {
     RangeRequest request = parsed("nvtx:before");
     std::string error;
     EXPECT_FALSE(RangeRequest::parse(text, request, error)) << text;

@@ -88,7 +88,7 @@ CLI::App* ProfileCommand::add_to(CLI::App& program) {
   app_->add_option(
           "--range", range_,
           "Record GPU activity only in part: cuda-profiler-api, nvtx:NAME@DOMAIN, time:START+DURATION "
-          "(time:30s+10s)")
+          "(time:30s+10s), iterations:FIRST..LAST (from 0, found while the job runs)")
       ->type_name("RANGE");
   app_->add_option("--then", then_, "After the first range: continue with the next one, or stop recording")
       ->check(CLI::IsMember({"continue", "stop"}))
@@ -124,6 +124,10 @@ RecordingSettings ProfileCommand::recording_settings() const {
   std::string error;
   if (!trace::RangeRequest::parse(range_, range, error))
     throw Failure("--range: " + error, "see tferry profile --help");
+  if (range.kind == trace::RangeRequest::Kind::kIterations && no_preload_) {
+    throw Failure("--range iterations needs the preloaded runtime, which --no-preload leaves out",
+                  "leave --no-preload out, or record a time");
+  }
   recording.range = range_;
   recording.stop_after_range = then_ == "stop";
   if (ranks_.find_first_not_of("0123456789,") != std::string::npos) {
