@@ -19,7 +19,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-bool parse_bytes(std::string_view text, std::int64_t& value) {
+bool parse_number(std::string_view text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && value > 0;
 }
@@ -120,10 +120,16 @@ Config Config::from_environment() {
   config.run_directory = variable(trace::environment::kRunDirectory);
   choose_kinds(std::getenv(trace::environment::kCollect), config);
   const std::string_view limit = variable(trace::environment::kSpoolLimit);
-  if (!limit.empty() && !parse_bytes(limit, config.spool_limit)) {
+  if (!limit.empty() && !parse_number(limit, config.spool_limit)) {
     config.spool_limit = 0;
     add_error(config, std::string(trace::environment::kSpoolLimit) + "=" + std::string(limit) +
                           " is not a number of bytes: no limit");
+  }
+  const std::string_view keep_last = variable(trace::environment::kKeepLast);
+  if (!keep_last.empty() && !parse_number(keep_last, config.keep_last_ns)) {
+    config.keep_last_ns = 0;
+    add_error(config, std::string(trace::environment::kKeepLast) + "=" + std::string(keep_last) +
+                          " is no time: everything is kept");
   }
   std::string range_error;
   if (!trace::RangeRequest::parse(variable(trace::environment::kRange), config.range, range_error)) {

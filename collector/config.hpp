@@ -19,6 +19,7 @@ struct Config {
   trace::RangeRequest range;              ///< what of the job is recorded
   bool stop_after_range = false;          ///< nothing is recorded after the first range
   std::int64_t spool_limit = 0;           ///< bytes, 0: none
+  std::int64_t keep_last_ns = 0;          ///< only the last so long is kept, 0: everything
   std::int64_t flush_interval_ns = 200'000'000;
   std::int64_t exit_timeout_ns = 10'000'000'000;  ///< the job waits no longer for the last flush
   std::size_t buffers = 256;                      ///< of 256 KiB; memory is taken as they are used

@@ -38,10 +38,12 @@ void begin() {
   if (config.run_directory.empty()) return;
   auto fresh = std::make_unique<Collector>();
   std::string error;
-  fresh->spool = trace::SpoolWriter::open_in(
-      config.run_directory,
-      {.source = trace::SpoolSource::kCollector, .block_count = 64, .size_limit = config.spool_limit},
-      &error);
+  fresh->spool = trace::SpoolWriter::open_in(config.run_directory,
+                                             {.source = trace::SpoolSource::kCollector,
+                                              .block_count = 64,
+                                              .size_limit = config.spool_limit,
+                                              .keep_last_ns = config.keep_last_ns},
+                                             &error);
   if (!fresh->spool) return say(error + "; GPU activity of this process is not recorded");
   fresh->session = std::make_unique<ActivitySession>(fresh->cupti, *fresh->spool, fresh->devices, config);
   collector = fresh.release();

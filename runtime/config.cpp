@@ -160,6 +160,7 @@ Config Config::from_environment() {
   config.chunk_size = size_variable(variables::kChunkSize, 0, config.error);
   config.movable_size = size_variable(variables::kMovableSize, 0, config.error);
   config.spool_limit = size_variable(variables::kSpoolLimit, 0, config.error);
+  config.keep_last_ns = size_variable(variables::kKeepLast, 0, config.error);
   read_coordination(config);
   config.log_level = static_cast<int>(size_variable(variables::kLog, 1, config.error));
   if ((config.chunk_size & (config.chunk_size - 1)) != 0) {

@@ -54,6 +54,7 @@ struct Config {
   std::size_t chunk_size = 0;    ///< 0: chosen by the budget
   std::size_t movable_size = 0;  ///< 0: the default
   std::size_t spool_limit = 0;   ///< bytes at which the recording stops; 0: none
+  std::size_t keep_last_ns = 0;  ///< only the last so long of the recording is kept; 0: everything
   Coordination coordination = Coordination::kOff;
   std::string slot_segment;                        ///< of the job's ranks on this host
   std::string links;                               ///< file that names links; empty: none

@@ -28,10 +28,11 @@ std::int32_t number_from(std::initializer_list<const char*> variables) {
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::open(const std::string& directory, std::size_t size_limit,
-                                         std::string& error) {
+                                         std::size_t keep_last_ns, std::string& error) {
   trace::SpoolOptions options;
   options.source = trace::SpoolSource::kRuntime;
   options.size_limit = static_cast<std::int64_t>(size_limit);
+  options.keep_last_ns = static_cast<std::int64_t>(keep_last_ns);
   auto spool = trace::SpoolWriter::open_in(directory, options, &error);
   if (!spool) return nullptr;
   std::unique_ptr<Recorder> recorder(new Recorder(std::move(spool)));

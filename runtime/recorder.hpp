@@ -54,9 +54,10 @@ struct ActivityTimes {
 class Recorder {
  public:
   /// Null, with a reason, when the spool cannot be opened: the job goes on unrecorded.
-  /// `size_limit` bytes is the most that the spool takes, 0: no limit.
+  /// `size_limit` bytes is the most that the spool takes, 0: no limit; of a time `keep_last_ns` only the last
+  /// is kept, 0: everything.
   static std::unique_ptr<Recorder> open(const std::string& directory, std::size_t size_limit,
-                                        std::string& error);
+                                        std::size_t keep_last_ns, std::string& error);
 
   /// Writes everything and ends; what comes later is not recorded. Once, from any thread.
   void close() { spool_->close(); }

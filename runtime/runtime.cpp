@@ -94,7 +94,7 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
         Coordinator::open(driver, {config_.slot_segment, config_.links, config_.local_rank}, status);
   if (!config_.record) return;
   std::string error;
-  recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, error);
+  recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, config_.keep_last_ns, error);
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
   if (recorder_ && config_.times) timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
 }

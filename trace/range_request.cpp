@@ -8,17 +8,6 @@ namespace {
 constexpr std::int64_t kMaxSeconds = 10'000'000;
 constexpr std::int64_t kMaxIterations = 1'000'000'000'000;
 
-/// "30s", "1.5s", "200ms".
-bool parse_duration(std::string_view text, std::int64_t& ns) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  const double scale = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : 0;
-  if (error != std::errc{} || scale == 0 || !(value >= 0) || value * scale > kMaxSeconds * 1e9) return false;
-  ns = static_cast<std::int64_t>(value * scale);
-  return true;
-}
-
 bool parse_time(std::string_view text, RangeRequest& request) {
   const std::size_t plus = text.find('+');
   return plus != std::string_view::npos && parse_duration(text.substr(0, plus), request.start_ns) &&
@@ -44,6 +33,16 @@ bool parse_iterations(std::string_view text, RangeRequest& request) {
 }
 
 }  // namespace
+
+bool parse_duration(std::string_view text, std::int64_t& ns) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  const double scale = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : 0;
+  if (error != std::errc{} || scale == 0 || !(value >= 0) || value * scale > kMaxSeconds * 1e9) return false;
+  ns = static_cast<std::int64_t>(value * scale);
+  return true;
+}
 
 bool RangeRequest::parse(std::string_view text, RangeRequest& request, std::string& error) {
   RangeRequest parsed;

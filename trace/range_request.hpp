@@ -6,6 +6,9 @@
 
 namespace tferry::trace {
 
+/// Nanoseconds of "30s", "1.5s" or "200ms"; false if the text is none of these.
+bool parse_duration(std::string_view text, std::int64_t& ns);
+
 /// Which part of a job is recorded, as `--range` and TFERRY_RANGE say it:
 ///
 ///   cuda-profiler-api       between cudaProfilerStart and cudaProfilerStop

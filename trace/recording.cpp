@@ -13,13 +13,20 @@ bool take(const SpoolRecordView& record, std::vector<Record>& into) {
   return typed.has_value();
 }
 
+bool has_series(const RecordedProcess& process, std::uint64_t series) {
+  return series != 0 && std::any_of(process.spools.begin(), process.spools.end(),
+                                    [series](const auto& spool) { return spool.header.series == series; });
+}
+
 bool same_image(const RecordedProcess& process, const SpoolHeader& header) {
-  return process.pid == header.pid && !process.has(header.source);
+  return process.pid == header.pid && (!process.has(header.source) || has_series(process, header.series));
 }
 
 void read_into(SpoolReader& reader, RecordedProcess& process, Recording& recording) {
   SpoolSummary summary;
+  const bool continues = has_series(process, reader.header().series);
   while (const auto record = reader.next()) {
+    if (continues && reader.block().repeats) continue;
     const std::int64_t time_ns = record->time_ns();
     if (summary.blocks.empty() || summary.blocks.back().offset != reader.block().offset) {
       summary.blocks.push_back(reader.block());

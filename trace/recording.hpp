@@ -44,7 +44,8 @@ struct RecordedProcess {
 
 /// What the spools of one run are about. Memory: the records above, and distinct strings.
 ///
-/// Spools of one process id belong to one image until a source repeats: then the process has called exec.
+/// Spools of one process id belong to one image until a source repeats: then the process has called exec, or
+/// the spools are of one series (spool_series.hpp).
 struct Recording {
   std::vector<RecordedProcess> processes;
   std::unordered_map<StringId, std::string> strings;

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+#include <thread>
 #include <unistd.h>
 
 namespace tferry::trace {
@@ -46,6 +49,38 @@ TEST(RecordingTest, AProcessThatCallsExecIsTwoImages) {
   ASSERT_EQ(recording.processes.size(), 2u);
   EXPECT_EQ(recording.processes[0].spools.size(), 1u);
   EXPECT_EQ(recording.processes[1].spools.size(), 2u);
+}
+
+TEST(RecordingTest, TheFilesOfASeriesAreOneImageAndWhatTheyRepeatCountsOnce) {
+  const TestDirectory directory;
+  std::string error;
+  auto writer = SpoolWriter::open_in(
+      directory / "",
+      {.source = SpoolSource::kRuntime, .flush_interval_ns = 5'000'000, .keep_last_ns = 100'000'000}, &error);
+  ASSERT_TRUE(writer) << error;
+  writer->append(DeviceRecord{.time_ns = 1, .device = 0});
+  writer->append(LossRecord{.time_ns = 1, .count = 5});
+  writer->append(AllocationRecord{.time_ns = 2, .allocation = 7});
+  const StringId name = writer->intern("gemm");
+  for (int i = 0; i < 40; ++i) {
+    writer->append(KernelLaunchRecord{.time_ns = SpoolWriter::now_ns(), .name = name});
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  writer->close();
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory / ""))
+    paths.push_back(entry.path().string());
+  ASSERT_GE(paths.size(), 2u);
+  const Recording recording = Recording::read(paths);
+  ASSERT_EQ(recording.processes.size(), 1u);
+  EXPECT_EQ(recording.processes[0].devices.size(), 1u);
+  EXPECT_EQ(recording.processes[0].losses.size(), 1u);
+  EXPECT_EQ(recording.strings.at(name), "gemm");
+  RecordWindow window;
+  WindowReader(recording.processes[0], 1 << 20).next(window);
+  EXPECT_EQ(window.allocations.size(), 1u);
+  EXPECT_GE(window.kernel_calls.size(), 8u);
+  EXPECT_LT(window.kernel_calls.size(), 30u);
 }
 
 TEST(RecordingTest, SaysWhatItCouldNotRead) {

@@ -35,10 +35,10 @@ SpoolFile::~SpoolFile() {
   if (file_ >= 0) ::close(file_);
 }
 
-SpoolFile::Created SpoolFile::create(const std::string& path, SpoolSource source, std::uint32_t block_bytes,
-                                     std::int64_t size_limit, Write write, std::string* error) noexcept {
+SpoolFile::Created SpoolFile::create(const std::string& path, const Options& options, Write write,
+                                     std::string* error) noexcept {
   path_ = path;
-  size_limit_ = size_limit;
+  size_limit_ = options.size_limit;
   write_ = write;
   const pid_t pid = getpid();
   const std::string building = path + ".new." + std::to_string(pid);
@@ -51,15 +51,17 @@ SpoolFile::Created SpoolFile::create(const std::string& path, SpoolSource source
   if (file_ < 0) return fail(errno);
 
   SpoolHeader header;
-  header.block_bytes = block_bytes;
+  header.block_bytes = options.block_bytes;
   header.pid = pid;
-  header.source = source;
+  header.source = options.source;
   header.start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
   header.start_realtime_ns = clock_ns(CLOCK_REALTIME);
   header.clock_error_ns = clock_ns(CLOCK_MONOTONIC) - header.start_monotonic_ns;
   const std::uint64_t identity[] = {static_cast<std::uint64_t>(header.start_realtime_ns),
-                                    static_cast<std::uint64_t>(pid), static_cast<std::uint64_t>(source)};
+                                    static_cast<std::uint64_t>(pid),
+                                    static_cast<std::uint64_t>(options.source)};
   file_id_ = header.file_id = XXH3_64bits(identity, sizeof identity);
+  header.series = series_ = options.series == kNewSeries ? file_id_ : options.series;
   header.checksum = XXH3_64bits(&header, offsetof(SpoolHeader, checksum));
   if (!write_all(&header, sizeof header, 0)) return fail(error_number_);
   // Both slots now, so that telling of a full disk later needs no new page.

@@ -16,6 +16,14 @@ class SpoolFile {
  public:
   using Write = ssize_t (*)(int file, const void* data, std::size_t size, off_t offset);
   enum class Created { kOk, kExists, kFailed };
+  static constexpr std::uint64_t kNoSeries = 0, kNewSeries = 1;
+  struct Options {
+    SpoolSource source = SpoolSource::kUnknown;
+    std::uint32_t block_bytes = 0;
+    std::int64_t size_limit = 0;  ///< bytes, 0: none
+    std::uint64_t series =
+        kNoSeries;  ///< kNewSeries: this file is the first of one; else series() of another
+  };
 
   SpoolFile() = default;
   ~SpoolFile();
@@ -24,8 +32,7 @@ class SpoolFile {
 
   /// Creates the file beside `path` and gives it that name only when its header is whole; never replaces a
   /// file.
-  Created create(const std::string& path, SpoolSource source, std::uint32_t block_bytes,
-                 std::int64_t size_limit, Write write, std::string* error) noexcept;
+  Created create(const std::string& path, const Options& options, Write write, std::string* error) noexcept;
   void remove() noexcept;
 
   /// Completes the header (times and record count are the caller's) and writes it with the payload behind it
@@ -36,6 +43,9 @@ class SpoolFile {
   void write_status(std::span<const SpoolLoss, kMaxRecordKinds> loss, SpoolState state) noexcept;
 
   SpoolState state() const noexcept { return state_; }
+  const std::string& path() const noexcept { return path_; }
+  std::uint64_t series() const noexcept { return series_; }
+  std::int64_t bytes() const noexcept { return end_; }
 
  private:
   bool write_all(const void* data, std::size_t size, std::int64_t offset) noexcept;
@@ -45,6 +55,7 @@ class SpoolFile {
   Write write_ = nullptr;
   std::int64_t size_limit_ = 0;
   std::uint64_t file_id_ = 0;
+  std::uint64_t series_ = kNoSeries;
   std::int64_t end_ = kBlocksOffset;
   std::uint64_t blocks_ = 0;
   std::int64_t records_ = 0;

@@ -36,7 +36,9 @@ struct SpoolHeader {
   std::int64_t start_monotonic_ns = 0;  ///< CLOCK_MONOTONIC and
   std::int64_t start_realtime_ns = 0;   ///< CLOCK_REALTIME at the same moment, to align hosts
   std::int64_t clock_error_ns = 0;      ///< how far apart the two readings may be
-  std::uint64_t reserved[8] = {};
+  std::uint64_t series =
+      0;  ///< file_id of the first of the files that a writer made one after the other; 0: alone
+  std::uint64_t reserved[7] = {};
   std::uint64_t checksum = 0;  ///< XXH3 of everything before it
 };
 
@@ -71,9 +73,9 @@ struct BlockHeader {
   std::uint32_t payload_bytes = 0;  ///< multiple of 8
   std::uint32_t record_count = 0;
   std::int64_t first_ns = 0, last_ns = 0;  ///< smallest and largest record time
-  std::uint64_t reserved = 0;
-  std::uint64_t payload_checksum = 0;  ///< XXH3 seeded with file_id
-  std::uint64_t checksum = 0;          ///< the same of the header before it
+  std::uint64_t repeats = 0;               ///< 1: records that an earlier file of the series had
+  std::uint64_t payload_checksum = 0;      ///< XXH3 seeded with file_id
+  std::uint64_t checksum = 0;              ///< the same of the header before it
 };
 static_assert(sizeof(BlockHeader) == 64);
 

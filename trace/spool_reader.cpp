@@ -139,7 +139,7 @@ SpoolReader::BlockCheck SpoolReader::load_block(std::int64_t offset, std::int64_
     damage_.missing_blocks += static_cast<std::int64_t>(block.sequence - next_sequence_);
   next_sequence_ = block.sequence + 1;
   last_ns_ = block.last_ns;
-  block_ = {offset, bytes, block.first_ns, block.last_ns};
+  block_ = {offset, bytes, block.first_ns, block.last_ns, block.repeats != 0};
   ++blocks_;
   return {true, bytes};
 }

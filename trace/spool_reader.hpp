@@ -70,6 +70,7 @@ struct SpoolBlock {
   std::int64_t offset = 0;
   std::int64_t bytes = 0;                  ///< with its header
   std::int64_t first_ns = 0, last_ns = 0;  ///< smallest and largest record time; 0 may mean unknown
+  bool repeats = false;                    ///< records that an earlier file of the series had
 };
 
 /// Reads a spool: whole, cut anywhere, damaged, or still being written.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <utility>
 
 namespace tferry::trace {
 namespace {
@@ -91,7 +92,7 @@ std::unique_ptr<SpoolWriter> SpoolWriter::open(const std::string& path, const Sp
     fail(error, "cannot open spool " + path, ENOMEM);
     return nullptr;
   }
-  return writer->start(path, options, error) == SpoolFile::Created::kOk ? std::move(writer) : nullptr;
+  return writer->start(path, -1, options, error) == SpoolFile::Created::kOk ? std::move(writer) : nullptr;
 }
 
 std::unique_ptr<SpoolWriter> SpoolWriter::open_in(const std::string& directory, const SpoolOptions& options,
@@ -101,7 +102,7 @@ std::unique_ptr<SpoolWriter> SpoolWriter::open_in(const std::string& directory, 
   for (int number = 0; number < kMaxNames; ++number) {
     std::unique_ptr<SpoolWriter> writer(new (std::nothrow) SpoolWriter);
     if (!writer) break;
-    const SpoolFile::Created created = writer->start(stem + std::to_string(number), options, error);
+    const SpoolFile::Created created = writer->start(stem, number, options, error);
     if (created == SpoolFile::Created::kOk) return writer;
     if (created == SpoolFile::Created::kFailed) return nullptr;
   }
@@ -109,14 +110,14 @@ std::unique_ptr<SpoolWriter> SpoolWriter::open_in(const std::string& directory, 
   return nullptr;
 }
 
-SpoolFile::Created SpoolWriter::start(const std::string& path, const SpoolOptions& options,
+SpoolFile::Created SpoolWriter::start(const std::string& stem, int number, const SpoolOptions& options,
                                       std::string* error) noexcept {
   options_ = options;
   options_.block_bytes = static_cast<std::uint32_t>(
       round_up(std::clamp<std::size_t>(options.block_bytes, kPage, kMaxBlockBytes), kPage));
   options_.block_count = std::max(options.block_count, 2u);
   if (!options_.write) options_.write = ::pwrite;
-  path_ = path;
+  path_ = number < 0 ? stem : stem + std::to_string(number);
   pid_ = getpid();
 
   const std::size_t slot = sizeof(BlockHeader) + options_.block_bytes;
@@ -127,7 +128,7 @@ SpoolFile::Created SpoolWriter::start(const std::string& path, const SpoolOption
   seen_strings_.reset(new (std::nothrow) std::atomic<StringId>[kSeenStrings]());
   if (memory == MAP_FAILED || !blocks_ || !seen_strings_) {
     if (memory != MAP_FAILED) munmap(memory, memory_bytes_);
-    fail(error, "cannot allocate the buffers of spool " + path, ENOMEM);
+    fail(error, "cannot allocate the buffers of spool " + path_, ENOMEM);
     return SpoolFile::Created::kFailed;
   }
   memory_ = static_cast<std::byte*>(memory);
@@ -141,8 +142,13 @@ SpoolFile::Created SpoolWriter::start(const std::string& path, const SpoolOption
   }
   current_ = free_.pop();
 
-  const SpoolFile::Created created =
-      file_.create(path, options_.source, options_.block_bytes, options_.size_limit, options_.write, error);
+  const SpoolFile::Created created = file_.create(stem, number,
+                                                  {.source = options_.source,
+                                                   .block_bytes = options_.block_bytes,
+                                                   .size_limit = options_.size_limit,
+                                                   .keep_last_ns = options_.keep_last_ns,
+                                                   .write = options_.write},
+                                                  error);
   if (created != SpoolFile::Created::kOk) return created;
 
   sigset_t all, before;
@@ -153,7 +159,7 @@ SpoolFile::Created SpoolWriter::start(const std::string& path, const SpoolOption
   helper_runs_ = thread_error == 0;
   if (!helper_runs_) {
     file_.remove();
-    fail(error, "cannot start the helper thread of spool " + path, thread_error);
+    fail(error, "cannot start the helper thread of spool " + path_, thread_error);
     return SpoolFile::Created::kFailed;
   }
   return SpoolFile::Created::kOk;
@@ -344,10 +350,22 @@ void SpoolWriter::write_block(const Block& block) noexcept {
   header.record_count = block.records;
   header.first_ns = block.first_ns;
   header.last_ns = block.last_ns;
-  if (file_.write_block(header, block.payload - sizeof header)) return;
+  if (file_.write_block(header, block.payload - sizeof header)) {
+    if (file_.shortened() && !std::exchange(shortened_told_, true)) tell_shortened();
+    return;
+  }
   Lock lock(mutex_);
   state_.store(file_.state(), std::memory_order_release);
   count_block_as_lost(block);
+}
+
+void SpoolWriter::tell_shortened() noexcept {
+  LossRecord loss;
+  loss.time_ns = loss.end_ns = now_ns();
+  loss.count = -1;
+  loss.detail = intern("less than the last while is kept: that would be larger than the size limit");
+  loss.reason = LossReason::kSizeLimit;
+  append(loss);
 }
 
 void SpoolWriter::write_status() noexcept {

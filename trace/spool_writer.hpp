@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trace/spool_file.hpp"
+#include "trace/spool_series.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -21,6 +21,7 @@ struct SpoolOptions {
   std::int64_t flush_interval_ns =
       200'000'000;                   ///< a record is in the file at most this long after it was appended
   std::int64_t size_limit = 0;       ///< bytes of the file, 0: none
+  std::int64_t keep_last_ns = 0;     ///< only the last while is kept (spool_series.hpp); 0: everything
   SpoolFile::Write write = nullptr;  ///< pwrite unless a test injects faults
 };
 
@@ -97,7 +98,8 @@ class SpoolWriter {
   };
 
   SpoolWriter() noexcept;
-  SpoolFile::Created start(const std::string& path, const SpoolOptions& options, std::string* error) noexcept;
+  SpoolFile::Created start(const std::string& stem, int number, const SpoolOptions& options,
+                           std::string* error) noexcept;
   bool owned() const noexcept;
   bool append_bytes(RecordKind kind, std::span<const std::byte> fixed,
                     std::span<const std::byte> variable) noexcept;
@@ -107,6 +109,7 @@ class SpoolWriter {
   void drain() noexcept;
   void write_block(const Block& block) noexcept;
   void write_status() noexcept;
+  void tell_shortened() noexcept;
   void run_helper() noexcept;
   static void* helper_entry(void* self);
 
@@ -125,7 +128,8 @@ class SpoolWriter {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;       ///< block queues, counters
   pthread_mutex_t file_mutex_ = PTHREAD_MUTEX_INITIALIZER;  ///< the file; taken before mutex_
   pthread_cond_t wake_helper_;
-  SpoolFile file_;  ///< under file_mutex_
+  SpoolSeries file_;             ///< under file_mutex_
+  bool shortened_told_ = false;  ///< under file_mutex_
   bool closing_ = false;
   Block* current_ = nullptr;
   BlockQueue free_, full_;

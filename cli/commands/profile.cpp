@@ -33,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSampler = "tferry-sampler";
 constexpr std::size_t kShownLosses = 6;
+constexpr std::int64_t kShortestKept = 1'000'000'000;
 
 /// Microseconds of "100us", "1ms" or a bare number of microseconds.
 std::int64_t parse_interval(const std::string& text) {
@@ -83,6 +84,9 @@ CLI::App* ProfileCommand::add_to(CLI::App& program) {
                    "Recording of a process stops at this size, and says so")
       ->type_name("SIZE")
       ->capture_default_str();
+  app_->add_option("--keep-last", keep_last_,
+                   "Keep the last so long only, such as 60s: for long jobs, until something happens")
+      ->type_name("TIME");
   app_->add_option("--ranks", ranks_, "Record these ranks only, such as 0,3 (default: all)")
       ->type_name("N,...");
   app_->add_option(
@@ -118,6 +122,12 @@ RecordingSettings ProfileCommand::recording_settings() const {
   RecordingSettings recording;
   recording.hooks = !no_preload_;
   recording.spool_limit = parse_bytes(max_size_, "--max-size");
+  if (!keep_last_.empty()) {
+    const bool understood = trace::parse_duration(keep_last_, recording.keep_last_ns);
+    if (!understood || recording.keep_last_ns < kShortestKept) {
+      throw Failure(fmt::format("--keep-last: {} is no time of a second or more", keep_last_), "write 60s");
+    }
+  }
   if (api_) recording.more_kinds.emplace_back("api");
   if (unified_memory_) recording.more_kinds.emplace_back("um");
   trace::RangeRequest range;
@@ -197,7 +207,9 @@ ProfileCommand::Outcome ProfileCommand::record() const {
   if (expected.counters && directory.owner()) {
     if (const auto program = installation.executable(kSampler)) {
       const auto cupti = find_cupti(environment, job.file);
-      sampler.emplace(*program, directory.path(), interval_us, cupti ? cupti->parent_path() : fs::path());
+      const SamplerProcess::Sampling sampling{.interval_us = interval_us,
+                                              .keep_last_ns = recording.keep_last_ns};
+      sampler.emplace(*program, directory.path(), sampling, cupti ? cupti->parent_path() : fs::path());
       expected.counters_problem = sampler->problem();
     } else {
       expected.counters_problem =
@@ -234,6 +246,8 @@ ProfileCommand::Outcome ProfileCommand::record() const {
                    {"budget", no_preload_ ? "unlimited" : checked.budget.to_environment()},
                    {"job.end", end_text(outcome.end)},
                    {"job.duration_ns", std::to_string(outcome.end.duration_ns)}};
+    if (recording.keep_last_ns > 0)
+      extras.meta.emplace_back("keep_last_ns", std::to_string(recording.keep_last_ns));
     if (output_.empty()) output = next_session_path(".", recording_name(job_)).lexically_normal();
     const std::vector<HostSpools> hosts = {{.spools = spools, .facts = facts}};
     const BuiltSession built = build_session(hosts, output, common_.force && !output_.empty(), extras);

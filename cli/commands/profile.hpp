@@ -47,6 +47,7 @@ class ProfileCommand {
   std::string counters_ = "on";
   std::string counter_interval_ = "100us";
   std::string max_size_ = "4GiB";
+  std::string keep_last_;
   std::string ranks_;
   std::string range_;
   std::string then_ = "continue";

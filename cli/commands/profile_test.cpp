@@ -115,6 +115,26 @@ TEST_F(ProfileTest, NothingIsOverwrittenAndExitCodesAreTheJobs) {
   EXPECT_FALSE(fs::exists(root_ / "started"));
 }
 
+// Twelve seconds of a job, of which the last one and a half at most are kept.
+TEST_F(ProfileTest, KeepLastKeepsTheEndAndWhatItRefersTo) {
+  const Ended ended = sh(
+      "$T profile --counters off --keep-last 1s -o a.tferry sh -c 'exec $S --buffers 12 --mib 1 --iterations "
+      "1500'");
+  ASSERT_EQ(ended.exit_code(), 0) << ended.err;
+  const std::string seconds =
+      ask("a.tferry", "SELECT (SELECT max(call_ns) - min(call_ns) FROM kernel) / 1e9");
+  EXPECT_GT(std::stoll(ask("a.tferry", "SELECT value FROM meta WHERE key = 'job.duration_ns'")),
+            2'000'000'000)
+      << "the job is too short to tell";
+  EXPECT_LT(std::stod(seconds), 1.7);
+  EXPECT_GT(std::stod(seconds), 0.9);
+  EXPECT_EQ(count("a.tferry", "process"), 1);
+  EXPECT_EQ(count("a.tferry", "kernel WHERE name_id IS NULL"), 0);
+  EXPECT_EQ(count("a.tferry", "access WHERE allocation_id IS NULL"), 0);
+  EXPECT_EQ(ask("a.tferry", "SELECT value FROM meta WHERE key = 'keep_last_ns'"), "1000000000");
+  EXPECT_TRUE(sh("$T profile --keep-last 3 true").told("--keep-last: 3 is no time of a second or more"));
+}
+
 TEST_F(ProfileTest, AJobWithoutAGpuSaysWhatIsMissing) {
   const Ended ended = sh("unset LD_LIBRARY_PATH; $T profile --counters off -o a.tferry true");
   EXPECT_EQ(ended.exit_code(), 0);

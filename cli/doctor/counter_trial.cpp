@@ -38,7 +38,7 @@ CounterTrial try_counters(const Installation& installation, const Environment& e
   try {
     const RunDirectory directory(RunDirectory::usual_places());
     const auto cupti = find_cupti(environment, *program);
-    SamplerProcess sampler(*program, directory.path(), kIntervalUs,
+    SamplerProcess sampler(*program, directory.path(), {.interval_us = kIntervalUs},
                            cupti ? cupti->parent_path() : std::filesystem::path());
     trial.gpus = sampler.gpus();
     trial.problem = sampler.problem();

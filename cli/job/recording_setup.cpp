@@ -88,6 +88,9 @@ std::vector<std::string> apply_recording(const RecordingSettings& settings, cons
   if (settings.spool_limit) {
     environment.set(trace::environment::kSpoolLimit, std::to_string(*settings.spool_limit));
   }
+  if (settings.keep_last_ns > 0) {
+    environment.set(trace::environment::kKeepLast, std::to_string(settings.keep_last_ns));
+  }
   if (!settings.more_kinds.empty()) {
     environment.set(trace::environment::kCollect,
                     fmt::format("{},{}", kUsualKinds, fmt::join(settings.more_kinds, ",")));

@@ -14,6 +14,7 @@ class Installation;
 struct RecordingSettings {
   bool hooks = true;                        ///< the preloaded runtime records what the program asks for
   std::optional<std::int64_t> spool_limit;  ///< bytes of one process's spool
+  std::int64_t keep_last_ns = 0;            ///< only the last so long is kept, 0: everything
   std::filesystem::path program;            ///< that the job begins with, to look for CUPTI beside it
   std::vector<std::string> more_kinds;      ///< beside the usual ones: um, api
   std::string range;                        ///< trace/range_request.hpp; empty: all of the job

@@ -50,7 +50,7 @@ int wait_for(pid_t pid) {
 }  // namespace
 
 SamplerProcess::SamplerProcess(const std::filesystem::path& program,
-                               const std::filesystem::path& run_directory, std::int64_t interval_us,
+                               const std::filesystem::path& run_directory, const Sampling& sampling,
                                const std::filesystem::path& cupti_folder,
                                std::chrono::milliseconds patience) {
   int input[2], output[2];
@@ -66,9 +66,9 @@ SamplerProcess::SamplerProcess(const std::filesystem::path& program,
   }
   pid_ = ::fork();
   if (pid_ == 0) {
-    execute(
-        {program.string(), "--run-dir", run_directory.string(), "--interval-us", std::to_string(interval_us)},
-        cupti_folder.string(), input[0], output[1]);
+    execute({program.string(), "--run-dir", run_directory.string(), "--interval-us",
+             std::to_string(sampling.interval_us), "--keep-last-ns", std::to_string(sampling.keep_last_ns)},
+            cupti_folder.string(), input[0], output[1]);
   }
   const int error = errno;
   ::close(input[0]);

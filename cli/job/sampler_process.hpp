@@ -13,11 +13,15 @@ namespace tferry::cli {
 /// start or sample costs the counters, never the job.
 class SamplerProcess {
  public:
+  struct Sampling {
+    std::int64_t interval_us = 100;
+    std::int64_t keep_last_ns = 0;  ///< only the last so long is kept, 0: everything
+  };
   /// Starts `program` and waits until it samples or says that it cannot, at most `patience`. Its libcupti is
   /// looked for in `cupti_folder`, too, behind LD_LIBRARY_PATH; empty: nowhere else. Does not throw;
   /// problem() tells.
   SamplerProcess(const std::filesystem::path& program, const std::filesystem::path& run_directory,
-                 std::int64_t interval_us, const std::filesystem::path& cupti_folder,
+                 const Sampling& sampling, const std::filesystem::path& cupti_folder,
                  std::chrono::milliseconds patience = std::chrono::seconds(15));
   ~SamplerProcess();
   SamplerProcess(const SamplerProcess&) = delete;

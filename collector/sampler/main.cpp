@@ -23,6 +23,7 @@ constexpr int kNothingToSample = 3, kCannotWrite = 4, kUsage = 2;
 struct Options {
   std::string directory;
   std::int64_t interval_us = 100;
+  std::int64_t keep_last_ns = 0;
   std::vector<std::string> counters = usual_counters();
   std::vector<int> gpus;
 };
@@ -63,7 +64,9 @@ int sample(const Options& options) {
   }
   std::string error;
   const auto spool = trace::SpoolWriter::open_in(
-      options.directory, {.source = trace::SpoolSource::kSampler, .block_count = 64}, &error);
+      options.directory,
+      {.source = trace::SpoolSource::kSampler, .block_count = 64, .keep_last_ns = options.keep_last_ns},
+      &error);
   if (!spool) {
     say(error);
     return kCannotWrite;
@@ -118,6 +121,9 @@ int main(int argc, char** argv) {
   app.add_option("--interval-us", options.interval_us, "microseconds between samples")
       ->check(CLI::Range(20, 10'000))
       ->capture_default_str();
+  app.add_option("--keep-last-ns", options.keep_last_ns,
+                 "keep the last so many nanoseconds only (0: everything)")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--counters", options.counters, "counters to sample, the most important first")
       ->delimiter(',');
   app.add_option("--gpu", options.gpus, "GPUs to sample, by PCI order (all)")->delimiter(',');
