@@ -2,6 +2,7 @@
 
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
+#include "cli/report/memory_by.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/session/choose_session.hpp"
 
@@ -34,6 +35,12 @@ CLI::App* ReportCommand::add_to(CLI::App& program) {
   for (const ReportKind& kind : report_kinds()) list += fmt::format("  {:<10} {}\n", kind.name, kind.what);
   app->footer(list + "Without a session: the newest *.tferry in this folder.");
   app->add_option("NAME", words_, "Reports, and the session")->type_name("NAME... [SESSION]");
+  app->add_option(
+         "--by", memory_by_,
+         "Of report memory: what is alive at the peak, summed by category, module or name, or several "
+         "of them")
+      ->delimiter(',')
+      ->check(CLI::IsMember(memory_groups()));
   answer_.add_to(*app);
   add_scope_options(*app, scope_);
   common_.add_to(*app, "the answer");
@@ -53,7 +60,11 @@ int ReportCommand::execute() const {
       throw Failure(fmt::format("{} and {}: a report is about one session", named, word), "name one of them");
     }
   }
-  if (kinds.empty()) kinds.push_back(&find_report("summary"));
+  if (kinds.empty()) kinds.push_back(&find_report(memory_by_.empty() ? "summary" : "memory"));
+  const bool memory = std::any_of(kinds.begin(), kinds.end(),
+                                  [](const ReportKind* kind) { return kind->make == &report_memory; });
+  if (!memory_by_.empty() && !memory)
+    throw Failure("--by is for report memory", "write report memory --by category");
   const SessionChoice choice = choose_session(named);
   if (choice.chosen_for_you)
     console.notice(fmt::format("session: {} (the newest here)", choice.path.string()));
@@ -61,6 +72,10 @@ int ReportCommand::execute() const {
   const Scope scope(session, scope_);
   std::vector<Table> tables;
   for (const ReportKind* kind : kinds) {
+    if (!memory_by_.empty() && kind->make == &report_memory) {
+      for (Table& table : report_memory_by(scope, memory_by_)) tables.push_back(std::move(table));
+      continue;
+    }
     for (Table& table : kind->make(scope)) tables.push_back(std::move(table));
   }
   answer_.answer(tables, choice.path.string(), common_);

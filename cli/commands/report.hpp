@@ -25,6 +25,7 @@ class ReportCommand {
   AnswerOptions answer_;
   ScopeOptions scope_;
   std::vector<std::string> words_;
+  std::vector<std::string> memory_by_;
 };
 
 }  // namespace tferry::cli

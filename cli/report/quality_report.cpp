@@ -42,6 +42,8 @@ Table completeness(const Scope& scope) {
   };
   add("spools read", meta_number(session, "spools"));
   add("records read", meta_number(session, "records"));
+  if (const auto kept = meta_number(session, "keep_last_ns"))
+    add("time at the end that was kept, at least", kept, Unit::kNanoseconds);
   add("calls that the hooks saw", meta_number(session, "join.calls"));
   add("... of them with a record of the GPU", meta_number(session, "join.matched_calls"));
   add("records of the GPU", meta_number(session, "join.records"));

@@ -2,6 +2,7 @@
 #include "cli/report/reports.hpp"
 
 #include "cli/failure.hpp"
+#include "cli/report/memory_by.hpp"
 #include "cli/report/render.hpp"
 #include "cli/testing/layers_session.hpp"
 #include "cli/testing/temporary_directory.hpp"
@@ -147,6 +148,44 @@ TEST(Reports, EveryReportCopesWithAnEmptySession) {
   for (const ReportKind& kind : report_kinds()) {
     EXPECT_NE(render(kind.make(scope), Format::kTable, path), "") << kind.name;
   }
+}
+
+TEST_F(ReportsTest, MemoryAtThePeakByCategoryAndModule) {
+  {
+    trace::SessionWriter writer = trace::SessionWriter::create(path_);
+    writer.insert(trace::ProcessRow{.id = 1, .pid = 7});
+    writer.insert(trace::DeviceRow{.id = 1});
+    const auto allocation = [&](std::int64_t id, std::int64_t bytes) {
+      trace::AllocationRow row{.id = id, .process_id = 1, .device_id = 1, .allocation = id};
+      row.bytes = row.reserved_bytes = bytes;
+      row.alloc_ns = id;
+      row.memory_kind = trace::MemoryKind::kDevice;
+      writer.insert(row);
+    };
+    const auto name = [&](std::int64_t id, const char* text, const char* category) {
+      writer.insert(trace::AllocationNameRow{
+          .allocation_id = id, .name = text, .category = category, .source = "pytorch"});
+    };
+    allocation(1, 400);
+    allocation(2, 200);
+    allocation(3, 300);
+    allocation(4, 100);
+    name(1, "mlp.in.weight", "weight");
+    name(2, "mlp.in.weight.exp_avg", "optimizer");
+    name(3, "mlp.in", "activation");
+    writer.publish();
+  }
+  trace::Session session = trace::Session::open(path_);
+  const Scope scope(session, {});
+  const std::string text = render(report_memory_by(scope, {"category", "module"}), Format::kCsv, path_);
+  EXPECT_EQ(text,
+            "category,module,together,number,of_peak,known_by\n"
+            "weight,mlp.in,400,1,0.4,measured\n"
+            "activation,mlp.in,300,1,0.3,measured\n"
+            "optimizer,mlp.in,200,1,0.2,measured\n"
+            ",,100,1,0.1,measured\n");
+  EXPECT_NE(render(report_memory_by(scope, {"name"}), Format::kTable, path_).find("100 bytes have no name"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "analyzer/session/store.hpp"
 #include "cli/session/edit_session.hpp"
+#include "cli/session/name_allocations.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,6 +34,7 @@ void store_analysis(std::span<const analyzer::RankAnalysis> ranks,
                     bool force) {
   edit_session(from, to, force, [ranks, contention](trace::SessionWriter& writer) {
     analyzer::store_analysis(writer, ranks);
+    carry_names_over(writer);
     writer.set_meta("analysis.created", std::string("tferry ") + TFERRY_VERSION);
     writer.set_meta("analysis.unknown", unknown_lines(ranks));
     if (contention == nullptr) return;
