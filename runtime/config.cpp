@@ -160,6 +160,11 @@ Config Config::from_environment() {
   config.chunk_size = size_variable(variables::kChunkSize, 0, config.error);
   config.movable_size = size_variable(variables::kMovableSize, 0, config.error);
   config.spool_limit = size_variable(variables::kSpoolLimit, 0, config.error);
+  if (const char* text = std::getenv(variables::kAccess)) {
+    config.access_direction = std::string_view(text) == "direction";
+    if (*text != '\0' && !config.access_direction)
+      config.error = std::string(variables::kAccess) + "=" + text + " is not direction";
+  }
   config.keep_last_ns = size_variable(variables::kKeepLast, 0, config.error);
   read_coordination(config);
   config.log_level = static_cast<int>(size_variable(variables::kLog, 1, config.error));

@@ -49,12 +49,13 @@ struct Config {
   std::string run_directory;  ///< empty: no status files
   std::string plan;           ///< file of the plan to follow; empty: none
   std::vector<BudgetRule> budgets;
-  std::size_t host_budget = 0;   ///< bytes; 0: what the control group allows
-  std::size_t reserve = 0;       ///< bytes that an automatic budget leaves free; 0: the default
-  std::size_t chunk_size = 0;    ///< 0: chosen by the budget
-  std::size_t movable_size = 0;  ///< 0: the default
-  std::size_t spool_limit = 0;   ///< bytes at which the recording stops; 0: none
-  std::size_t keep_last_ns = 0;  ///< only the last so long of the recording is kept; 0: everything
+  std::size_t host_budget = 0;    ///< bytes; 0: what the control group allows
+  std::size_t reserve = 0;        ///< bytes that an automatic budget leaves free; 0: the default
+  std::size_t chunk_size = 0;     ///< 0: chosen by the budget
+  std::size_t movable_size = 0;   ///< 0: the default
+  std::size_t spool_limit = 0;    ///< bytes at which the recording stops; 0: none
+  bool access_direction = false;  ///< and what launches do to memory, by trying (access_probe.hpp)
+  std::size_t keep_last_ns = 0;   ///< only the last so long of the recording is kept; 0: everything
   Coordination coordination = Coordination::kOff;
   std::string slot_segment;                        ///< of the job's ranks on this host
   std::string links;                               ///< file that names links; empty: none

@@ -5,6 +5,12 @@
 #include "runtime/runtime.hpp"
 #include "trace/flat_plan.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <vector>
+
 using namespace tferry::runtime;
 using tferry::trace::OperationSignature;
 
@@ -14,9 +20,59 @@ struct Shape {
   unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
 };
 
+/// Of a launch that the access-direction pass may try: what its arguments are.
+struct Tried {
+  Operation* operation = nullptr;
+  std::vector<std::uint64_t> words;
+  bool possible = false;
+};
+
+/// What words of eight bytes leave out of the arguments: the ends of those whose size is no multiple of it.
+void add_tails(const tferry::cuda::FunctionInfo& info, void* const* parameters, void* const* extra,
+               std::vector<std::uint64_t>& words) {
+  const auto add = [&words](const void* begin, std::size_t size) {
+    const std::size_t rest = size % sizeof(std::uint64_t);
+    if (begin == nullptr || rest == 0) return;
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(begin) + size - rest, rest);
+    words.push_back(word);
+  };
+  if (parameters != nullptr) {
+    for (std::size_t i = 0; i < info.parameters.size(); ++i) add(parameters[i], info.parameters[i].size);
+  } else if (extra != nullptr) {
+    std::size_t size = info.buffer_size;
+    add(tferry::cuda::detail::packed_buffer(extra, size), size);
+  }
+}
+
+/// The launch as an experiment: no lock is held, and what it names is pinned.
+template <class Call>
+CUresult try_launch(AccessProbe& probe, Runtime& runtime, Tried& tried, CUstream stream, Call pass) {
+  std::vector<AccessProbe::Region> regions;
+  std::vector<std::uint64_t> others = {tried.operation->signature};
+  for (const std::uint64_t word : tried.words) {
+    const auto view = runtime.view(word);
+    if (!view) {
+      others.push_back(word);  // a number, or memory that is not ours
+      continue;
+    }
+    others.push_back(word - view->address);
+    const bool known = std::any_of(regions.begin(), regions.end(), [&](const AccessProbe::Region& region) {
+      return region.allocation == view->buffer_id;
+    });
+    if (!known) regions.push_back({view->address, view->size, view->buffer_id});
+  }
+  const std::string_view key(reinterpret_cast<const char*>(others.data()),
+                             others.size() * sizeof(std::uint64_t));
+  return probe.run(
+      std::hash<std::string_view>{}(key), regions, tried.operation->details.accesses, stream,
+      [&](std::uint64_t word) { return runtime.is_address(word); }, pass);
+}
+
 template <class Call>
 CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool per_thread, void** parameters,
                 void** extra, Call pass) {
+  Tried tried;
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
@@ -34,14 +90,26 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
         }
         if (info != nullptr) {
           const std::uint64_t blocks = std::uint64_t{shape.grid_x} * shape.grid_y * shape.grid_z;
-          tferry::cuda::for_each_argument_word(*info, blocks, parameters, extra,
-                                               [&](std::uint64_t word) { runtime.name(operation, word); });
+          const bool trying = operation.recording && runtime.access_probe() != nullptr;
+          tferry::cuda::for_each_argument_word(*info, blocks, parameters, extra, [&](std::uint64_t word) {
+            runtime.name(operation, word);
+            if (trying) tried.words.push_back(word);
+          });
+          if (trying) {
+            tried.operation = &operation;
+            add_tails(*info, parameters, extra, tried.words);
+          }
+          tried.possible = trying && g_capturing.load(std::memory_order_relaxed) == 0 && !info->collective;
           if (info->collective) runtime.collective_launched(operation);
         } else {
           runtime.unreadable_launch(operation);
         }
       },
-      pass);
+      [&] {
+        if (!tried.possible) return pass(stream);
+        Runtime& runtime = *Runtime::active();
+        return try_launch(*runtime.access_probe(), runtime, tried, stream, pass);
+      });
 }
 
 }  // namespace
@@ -49,7 +117,7 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
 #define TFERRY_LAUNCH(NAME, PER_THREAD, PARAMETERS, FUNCTION, SHAPE, STREAM, KERNEL_PARAMETERS, EXTRA, ...) \
   TFERRY_EXPORT CUresult NAME PARAMETERS {                                                                  \
     return launch(FUNCTION, SHAPE, STREAM, PER_THREAD, KERNEL_PARAMETERS, EXTRA,                            \
-                  [&] { return call(real().NAME, __VA_ARGS__); });                                          \
+                  [&](CUstream on) { return call(real().NAME, __VA_ARGS__); });                             \
   }
 
 #define TFERRY_LAUNCH_KERNEL(NAME, PER_THREAD)                                                               \
@@ -57,7 +125,7 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
                  unsigned shared, CUstream stream, void** parameters, void** extra),                         \
                 f, (Shape{gx, gy, gz, bx, by, bz, shared}), stream, parameters, extra, f, gx, gy, gz, bx,    \
-                by, bz, shared, stream, parameters, extra)
+                by, bz, shared, on, parameters, extra)
 TFERRY_LAUNCH_KERNEL(cuLaunchKernel, false)
 TFERRY_LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 
@@ -66,14 +134,18 @@ TFERRY_LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
                 (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
                  unsigned shared, CUstream stream, void** parameters),                                       \
                 f, (Shape{gx, gy, gz, bx, by, bz, shared}), stream, parameters, nullptr, f, gx, gy, gz, bx,  \
-                by, bz, shared, stream, parameters)
+                by, bz, shared, on, parameters)
 TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
 TFERRY_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
 
 #define TFERRY_LAUNCH_EX(NAME, PER_THREAD)                                                                   \
   TFERRY_EXPORT CUresult NAME(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) { \
-    const auto pass = [&] { return call(real().NAME, config, f, parameters, extra); };                       \
-    if (config == nullptr) return pass();                                                                    \
+    if (config == nullptr) return call(real().NAME, config, f, parameters, extra);                           \
+    const auto pass = [&](CUstream on) {                                                                     \
+      CUlaunchConfig there = *config;                                                                        \
+      there.hStream = on;                                                                                    \
+      return call(real().NAME, on == config->hStream ? config : &there, f, parameters, extra);               \
+    };                                                                                                       \
     return launch(f,                                                                                         \
                   Shape{config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,             \
                         config->blockDimY, config->blockDimZ, config->sharedMemBytes},                       \

@@ -96,6 +96,8 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
   std::string error;
   recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, config_.keep_last_ns, error);
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
+  if (recorder_ && config_.access_direction && !config_.managed)
+    probe_ = std::make_unique<AccessProbe>(driver, *recorder_, status_);
   if (recorder_ && config_.times) timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
 }
 

@@ -2,6 +2,7 @@
 
 #include "cuda/driver.hpp"
 #include "cuda/function_info.hpp"
+#include "runtime/access_probe.hpp"
 #include "runtime/address_space.hpp"
 #include "runtime/capture_guard.hpp"
 #include "runtime/config.hpp"
@@ -85,6 +86,10 @@ class Runtime {
   bool hand_over(CUdeviceptr address, trace::ResidentReason reason, const CUstream* stream = nullptr);
 
   std::optional<AllocationView> view(CUdeviceptr address);
+  /// What launches do to memory is tried; null: it is not.
+  AccessProbe* access_probe() { return probe_.get(); }
+  /// A word that lies where the program's memory does.
+  bool is_address(std::uint64_t word) const { return space_.contains(word); }
   const cuda::FunctionInfo* function_info(CUfunction function) { return functions_.find(driver_, function); }
   void forget_functions() { functions_.forget_all(); }
 
@@ -157,6 +162,7 @@ class Runtime {
   int waiting_ = 0;
   StreamTable streams_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<AccessProbe> probe_;
   std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed, and recording is not for a plan
   bool swapping_ = false;                  ///< something had to leave the device
   bool following_ = false;                 ///< a plan is in place

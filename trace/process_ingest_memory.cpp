@@ -325,7 +325,9 @@ void ProcessIngest::write_losses() {
   if (counts_.calls == 0 || counts_.records == 0) return;
   if (counts_.matched_calls < counts_.calls) {
     lose("call", LossReason::kNoPartner, counts_.calls - counts_.matched_calls, {}, {},
-         "calls without an activity record");
+         process_.ranges.empty()
+             ? "calls without an activity record"
+             : "calls without an activity record: those outside of the recorded ranges, and others");
   }
   if (records_without_call_ > 0) {
     lose("activity", LossReason::kNoPartner, records_without_call_, {}, {},

@@ -98,11 +98,14 @@ CLI::App* ProfileCommand::add_to(CLI::App& program) {
       ->check(CLI::IsMember({"continue", "stop"}))
       ->capture_default_str();
   app_->add_option("--names", names_,
-                   "Name allocations: auto and nvtx after the NVTX range they were made in; pytorch puts "
-                   "ranges around "
-                   "modules (it slows the job: not for timings); off")
+                   "Name allocations: auto and nvtx after the NVTX range they were made in; pytorch by what "
+                   "PyTorch says they are for, in its first steps (those are slower); off")
       ->check(CLI::IsMember({"auto", "nvtx", "pytorch", "off"}))
       ->capture_default_str();
+  app_->add_flag(
+      "--access-direction", access_direction_,
+      "Find out what kernels do to their arguments (read, changed where, overwritten before being read) by "
+      "trying: slow the first time that a kernel runs");
   app_->add_flag("--api", api_, "Record the driver's calls that can hold a thread up, too");
   app_->add_flag("--unified-memory", unified_memory_,
                  "Record page faults and migrations of managed memory, too");
@@ -127,6 +130,15 @@ RecordingSettings ProfileCommand::recording_settings() const {
     if (!understood || recording.keep_last_ns < kShortestKept) {
       throw Failure(fmt::format("--keep-last: {} is no time of a second or more", keep_last_), "write 60s");
     }
+  }
+  recording.access_direction = access_direction_;
+  if (access_direction_ && no_preload_) {
+    throw Failure("--access-direction needs the preloaded runtime, which --no-preload leaves out",
+                  "leave one of them out");
+  }
+  if (access_direction_ && app_->count("--budget") > 0) {
+    throw Failure("--access-direction tries kernels on memory that stays where it is, and --budget moves it",
+                  "leave one of them out");
   }
   if (api_) recording.more_kinds.emplace_back("api");
   if (unified_memory_) recording.more_kinds.emplace_back("um");

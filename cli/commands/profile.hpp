@@ -54,6 +54,7 @@ class ProfileCommand {
   std::string names_ = "auto";
   std::string calibration_;
   std::string sysfs_root_ = "/sys";
+  bool access_direction_ = false;
   bool api_ = false;
   bool unified_memory_ = false;
   bool no_preload_ = false;

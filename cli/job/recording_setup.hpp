@@ -19,8 +19,9 @@ struct RecordingSettings {
   std::vector<std::string> more_kinds;      ///< beside the usual ones: um, api
   std::string range;                        ///< trace/range_request.hpp; empty: all of the job
   bool stop_after_range = false;
-  bool name_pytorch = false;  ///< by our start-up hook for Python (collector/python)
-  std::string ranks;          ///< such as "0,3"; empty: all
+  bool access_direction = false;  ///< launches are tried, to find what they do to memory
+  bool name_pytorch = false;      ///< by our start-up hook for Python (collector/python)
+  std::string ranks;              ///< such as "0,3"; empty: all
 };
 
 /// Sets what makes a job record itself: the runtime's hooks (TFERRY_RECORD) and the collector that the driver
