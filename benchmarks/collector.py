@@ -5,15 +5,21 @@ of record is right.
     benchmarks/collector.py --bundle build/bundle --out "$OUT" --python python3 --time-limit 500
 
 Cells, in the order in which they run (--cells takes a comma-separated list of beginnings):
-    kinds                    tferry-sample-kinds recorded, kind by kind; counts and bytes against what it knows
     step.gpt2_fp32           GPT-2 124M four times over on one card, taking turns in random order: plain (native allocator,
                              nothing preloaded), `tferry profile` with everything on, PyTorch's profiler with CUDA activities,
                              and with CPU activities and memory; 20 alternations
     step.gpt2_bf16           the same in bf16
     range                    `--range cuda-profiler-api`: step time before, in, between and after two ranges
     million                  `tferry merge` of the spools of a million kernels: seconds for each million records
-    long                     five million kernels: all there, none with a bad time
-    ranks                    two ranks under torchrun, from outside (needs two GPUs)
+    long                     five million kernels: all there, none with a bad time; while it runs, the cells below,
+                             which ask what was recorded, not how long it took
+    kinds                    tferry-sample-kinds recorded, kind by kind; counts and bytes against what it knows
+    iterations               `--range iterations:12..14` of GPT-2: just these are recorded
+    keep_last                `--keep-last 3s` of GPT-2: the last three seconds are there, and what they refer to
+    names                    `--names pytorch` of GPT-2: what is alive at the peak, by category, against the sample's own sums
+    access                   `--access-direction`: the layers sample, whose kernels' directions are known, and GPT-2, whose losses
+                             have to stay the same
+    ranks                    two ranks under torchrun, from outside; on one GPU they share it
 
 A cell that fails is recorded and the script goes on. Files in --out: collector_raw.json (for tferry-bench record),
 collector_log.txt.
@@ -24,14 +30,16 @@ import json
 import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import cells, kind_checks, paced, recordings  # noqa: E402
 
-BURST, SKIPPED = 6, 2
+BURST, SKIPPED = 4, 1
 SHAPE = ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024"]
 KINDS = {"copies": [], "graphs": [], "managed": ["--unified-memory"], "pools": [], "streams": [], "peers": []}
 NOT_HERE = 77
@@ -47,18 +55,22 @@ class Collector:
         self.log = os.path.join(arguments.out, "collector_log.txt")
         self.sessions = recordings.Recordings(self.programs.find("tferry"))
         self.random = random.Random(arguments.seed)
+        self.lock = threading.Lock()
+        self.beside = None
 
     def left(self):
         return self.deadline - time.monotonic()
 
     def run(self):
-        for name, cell in (("kinds", self.kinds), ("step.gpt2_fp32", lambda: self.step("fp32")),
-                           ("step.gpt2_bf16", lambda: self.step("bf16")), ("range", self.range),
-                           ("million", self.million), ("long", self.long), ("ranks", self.ranks)):
+        for name, cell in (("step.gpt2_fp32", lambda: self.step("fp32")), ("step.gpt2_bf16", lambda: self.step("bf16")),
+                           ("range", self.range), ("million", self.million), ("long", self.begin_long),
+                           ("kinds", self.kinds), ("iterations", self.iterations), ("keep_last", self.keep_last),
+                           ("names", self.names), ("access.layers", self.access_layers), ("ranks", self.ranks),
+                           ("access.gpt2", self.access_gpt2), ("long", self.end_long)):
             chosen = self.arguments.cells
             if chosen and not any(name.startswith(prefix) for prefix in chosen.split(",")):
                 continue
-            if self.left() < 20 and not self.arguments.dry_run:
+            if self.left() < 20 and cell != self.end_long and not self.arguments.dry_run:
                 self.raw.add({"cell": name, "skipped": "no time left"})
                 continue
             start = time.monotonic()
@@ -92,8 +104,9 @@ class Collector:
         return cell
 
     def keep(self, cell):
-        self.raw.add(cell)
-        cells.append_log(self.log, cell)
+        with self.lock:
+            self.raw.add(cell)
+            cells.append_log(self.log, cell)
         if cell["rc"] not in (0, NOT_HERE):
             print(f"{cell['cell']}: rc {cell['rc']}, timed out: {cell['timed_out']}: {cell['stderr'].strip()[-200:]}")
 
@@ -141,7 +154,7 @@ class Collector:
                 one.wait_for("paused", limit_s=90)
                 one.steps(BURST, limit_s=60)
             for _ in range(turns):
-                if self.left() < 90:  # for ending the jobs, writing traces and reading the session
+                if self.left() < 60:  # for ending the jobs, writing traces and reading the session
                     break
                 order = list(jobs)
                 self.random.shuffle(order)
@@ -149,6 +162,8 @@ class Collector:
                     medians[label].append(round(statistics.median(jobs[label].steps(BURST, limit_s=60)[SKIPPED:])))
         except RuntimeError as failure:
             error = str(failure)
+        for one in jobs.values():
+            one.release()
         ended = {label: one.finish(limit_s=120) for label, one in jobs.items()}
         for label, cell in ended.items():
             self.keep({"cell": f"{name}.{label}", **cell, **cells.parse_gpt2(cell["stdout"]), "error": error})
@@ -224,6 +239,130 @@ class Collector:
             rates.append(cell["wall_s"] / records * 1e6)
         self.add("collector.seconds_per_million", rates, command, "whole time of tferry merge over the million records")
 
+    def begin_long(self):
+        if self.arguments.dry_run:
+            return self.long()
+        self.beside = threading.Thread(target=self.long_beside, daemon=True)
+        self.beside.start()
+
+    def long_beside(self):
+        try:
+            self.long()
+        except Exception as error:  # noqa: BLE001: the cells beside it go on
+            self.keep({"cell": "long", "rc": -1, "timed_out": False, "stdout": "", "stderr": repr(error)})
+
+    def end_long(self):
+        if self.beside:
+            self.beside.join(timeout=max(self.left(), 1))
+
+    def iterations(self):
+        first, last = 12, 14
+        command = self.profiled("iterations", [self.arguments.python, *self.gpt2("bf16", "--warmup", "0", "--steps", "40")],
+                                "--range", f"iterations:{first}..{last}", "--counters", "off")
+        self.job("iterations", command, limit_s=60)
+        if self.arguments.dry_run:
+            return
+        session = self.session("iterations")
+        self.sessions.ask("analyze", session, "--no-plan")
+        rows = self.sessions.rows(session, "SELECT number, count(*) AS calls, count(kernel.start_ns) AS ran FROM iteration JOIN "
+                                           "kernel ON kernel.process_id = iteration.process_id AND operation BETWEEN "
+                                           "first_operation AND last_operation GROUP BY number ORDER BY number")
+        whole = [row["number"] for row in rows if row["ran"] == row["calls"]]
+        far = sum(row["ran"] for row in rows if not first - 2 <= row["number"] <= last + 2)
+        right = whole == list(range(whole[0], whole[0] + last - first + 1)) if whole else False
+        facts = {"asked": [first, last], "whole": whole, "iterations": len(rows), "kernels_far_from_it": far,
+                 "ran": {row["number"]: row["ran"] for row in rows if row["ran"]}, "losses": self.sessions.losses(session)}
+        self.add("collector.iterations_range", [float(right and whole[0] == first and far == 0)], command,
+                 "1 is: iterations 12 to 14, as the analysis counts them, were recorded whole, and nothing two iterations from "
+                 "them", facts)
+
+    def keep_last(self):
+        command = self.profiled("keep_last", [self.arguments.python, *self.gpt2("bf16", "--warmup", "0", "--steps", "150")],
+                                "--keep-last", "3s", "--counters", "on")
+        self.job("keep_last", command, limit_s=60)
+        if self.arguments.dry_run:
+            return
+        session = self.session("keep_last")
+        row = self.sessions.row(session, "SELECT (max(start_ns) - min(start_ns)) / 1e9 AS seconds, count(start_ns) AS ran, "
+                                         "count(call_ns) AS calls, sum(name_id IS NULL) AS nameless FROM kernel")
+        unknown = self.sessions.number(session, "SELECT count(*) AS n FROM access WHERE allocation_id IS NULL")
+        counters = self.sessions.number(session, "SELECT (max(end_ns) - min(start_ns)) / 1e9 AS n FROM counter")
+        facts = {**row, "unknown_accesses": unknown, "counter_seconds": counters, "join": self.sessions.join(session),
+                 "losses": self.sessions.losses(session)}
+        right = 2.9 <= row["seconds"] <= 5.0 and row["nameless"] == 0 and unknown == 0
+        self.add("collector.keep_last", [float(right)], command,
+                 "1 is: kernels of at least the last 3 and at most 5 seconds, each with its name and with allocations that are "
+                 "known", facts)
+
+    def names(self):
+        job = self.gpt2("fp32", "--warmup", "0", "--steps", "12")
+        cell = self.job("names", self.profiled("names", [self.arguments.python, *job], "--names", "pytorch", "--counters", "off"),
+                        limit_s=60)
+        if self.arguments.dry_run:
+            return
+        session = self.session("names")
+        self.sessions.ask("analyze", session, "--no-plan")
+        tables = json.loads(self.sessions.ask("report", "memory", session, "--by", "category", "--format", "json"))["tables"]
+        alive = {row["category"] or "unknown": row["together"] for row in tables[0]["rows"]}
+        known = json.loads(self.sessions.ask("query", "SELECT category, source, count(*) AS n, sum(bytes) AS bytes FROM "
+                                             "allocation_name JOIN allocation ON allocation.id = allocation_id GROUP BY category, "
+                                             "source", session, "--format", "json"))["tables"][0]["rows"]
+        weights = 4 * self.parameters()
+        named = 1 - alive.get("unknown", 0) / max(sum(alive.values()), 1)
+        right = (abs(alive.get("weight", 0) / weights - 1) < 0.02 and abs(alive.get("optimizer", 0) / (2 * weights) - 1) < 0.05
+                 and alive.get("activation", 0) > 0 and named > 0.9)
+        self.add("collector.names", [float(right)], cell["command"],
+                 "1 is: at the peak the weights have the bytes that the sample's parameters have, the optimizer's states twice as "
+                 "many, and nine tenths of all bytes have a name",
+                 {"alive_at_peak": alive, "parameter_bytes": weights, "named_share": named, "rows": known,
+                  "step_ms": cells.parse_gpt2(cell["stdout"])})
+
+    def parameters(self):
+        done = subprocess.run([self.arguments.python, *self.gpt2("fp32", "--plan-only")], capture_output=True, text=True,
+                              timeout=60, check=True)
+        return int(done.stdout.split()[1])
+
+    def access_layers(self):
+        command = self.profiled("access.layers", [self.programs.find("tferry-sample-layers-cuda"), "--buffers", "14", "--mib", "8",
+                                                  "--iterations", "4", "--hidden", "3"], "--access-direction", "--counters", "off")
+        cell = self.job("access.layers", command, limit_s=40)
+        if self.arguments.dry_run:
+            return
+        rows = self.directions("access.layers")
+        def kinds(kernel):
+            return {row["kind"]: row["n"] for row in rows if kernel in row["name"] and row["known_by"] == 4}
+        launched = self.sessions.number(self.session("access.layers"), "SELECT count(*) AS n FROM kernel JOIN string ON "
+                                        "string.id = name_id WHERE string.value LIKE '%combine%' AND call_ns IS NOT NULL")
+        layers, fill, sums = kinds("combine"), kinds("fill"), kinds("sums")
+        read, write, both = 2, 3, 4
+        right = (cell["rc"] == 0 and layers.get(write, 0) > 0 and layers.get(write, 0) + layers.get(both, 0) == launched
+                 and layers.get(read, 0) >= launched and set(fill) == {write} and set(sums) == {read, write})
+        self.add("collector.access_direction", [float(right)], command,
+                 "1 is: the layers sample's answer is right, each layer writes one argument (over its input or elsewhere) and reads "
+                 "the rest, a fill overwrites, sums read and overwrite", {"directions": rows, "layers": launched})
+
+    def access_gpt2(self):
+        job = [self.arguments.python, *self.gpt2("fp32", "--warmup", "0", "--steps", "4")]
+        plain = self.job("access.gpt2.plain", job, limit_s=40)
+        command = self.profiled("access.gpt2", job, "--access-direction", "--counters", "off")
+        cell = self.job("access.gpt2", command, limit_s=90)
+        if self.arguments.dry_run:
+            return
+        before, after = cells.parse_gpt2(plain["stdout"]), cells.parse_gpt2(cell["stdout"])
+        by_kind = {}
+        for row in self.directions("access.gpt2"):
+            key = f"{row['kind']} known by {row['known_by']}"
+            by_kind[key] = by_kind.get(key, 0) + row["n"]
+        facts = {"plain": before, "tried": after, "accesses": by_kind, "join": self.sessions.join(self.session("access.gpt2"))}
+        same = bool(before.get("loss_sha256")) and before.get("loss_sha256") == after.get("loss_sha256")
+        self.add("collector.access_same_results", [float(same)], command, "1 is: the losses of four steps are the same with and "
+                                                                          "without the pass", facts)
+
+    def directions(self, name):
+        return self.sessions.rows(self.session(name), "SELECT string.value AS name, access.kind AS kind, known_by, count(*) AS n "
+                                                      "FROM access JOIN kernel USING (process_id, operation) JOIN string ON "
+                                                      "string.id = kernel.name_id GROUP BY 1, 2, 3 ORDER BY 4 DESC")
+
     def long(self):
         count = 5_000_000
         command = self.profiled("long", self.script("many_kernels.py", str(count)), "--counters", "off", "--max-size", "16GiB")
@@ -242,9 +381,6 @@ class Collector:
                                                                          "a few more)", facts)
 
     def ranks(self):
-        if self.raw.data["machine"]["gpus"] < 2 and not self.arguments.dry_run:
-            self.raw.add({"cell": "ranks", "skipped": "there is one GPU"})
-            return
         torchrun = [self.arguments.python, "-m", "torch.distributed.run", "--nproc-per-node", "2", *self.script("ranks.py")[1:]]
         command = self.profiled("ranks", torchrun)
         cell = self.job("ranks", command, limit_s=120)
@@ -253,8 +389,8 @@ class Collector:
         rows = self.sessions.rows(self.session("ranks"), "SELECT rank, count(*) AS n FROM process JOIN kernel ON process_id = "
                                                          "process.id WHERE start_ns IS NOT NULL GROUP BY rank ORDER BY rank")
         right = cell["rc"] == 0 and [row["rank"] for row in rows] == [0, 1] and all(row["n"] > 10 for row in rows)
-        self.add("collector.torchrun_ranks", [float(right)], command, "1 is: one session has the kernels of both ranks",
-                 {"kernels": rows})
+        self.add("collector.torchrun_ranks", [float(right)], command,
+                 "1 is: one session has the kernels of both ranks; on one GPU they share it", {"kernels": rows})
 
     # Results
 
@@ -267,8 +403,9 @@ class Collector:
                        "checks": checks or {}, "note": note}
         if slowdown:
             measurement["baseline"] = {"label": "baseline", "samples_ns": baseline}
-        self.raw.data["measurements"].append(measurement)
-        self.raw.write()
+        with self.lock:
+            self.raw.data["measurements"].append(measurement)
+            self.raw.write()
 
 
 def told_by_torch(cell):

@@ -64,7 +64,8 @@ class Script(unittest.TestCase):
         with tempfile.TemporaryDirectory() as out:
             done = subprocess.run([sys.executable, os.path.join(HERE, "collector.py"), "--bundle", "absent", "--out", out,
                                    "--dry-run"], capture_output=True, text=True, timeout=60, check=True)
-        for name in ("kinds.graphs", "step.gpt2_bf16.torch_memory", "range", "million", "long", "ranks"):
+        for name in ("kinds.graphs", "step.gpt2_bf16.torch_memory", "range", "million", "long", "iterations", "keep_last", "names", "access.layers", "access.gpt2",
+                     "ranks"):
             self.assertIn(f"{name}: ", done.stdout)
         self.assertNotIn("Error", done.stdout)
 

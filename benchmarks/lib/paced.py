@@ -64,6 +64,13 @@ class PacedJob:
         with open(self.stderr_path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def release(self):
+        """Ends its input, so that it ends while others are ended."""
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
+
     def finish(self, limit_s):
         """Ends it by ending its input; what is known about it, as cells.run_job tells it."""
         timed_out = False

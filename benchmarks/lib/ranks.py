@@ -1,4 +1,5 @@
-"""Two ranks that add up over NCCL: torchrun --nproc-per-node 2 ranks.py. Rank 0's last line is "sum ok"."""
+"""Two ranks that add up: torchrun --nproc-per-node 2 ranks.py. Over NCCL where each has a GPU, over gloo where they share
+one. Rank 0's last line is "sum ok"."""
 
 import os
 
@@ -8,8 +9,9 @@ import torch.distributed as dist
 
 def main():
     rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl")
+    shared = torch.cuda.device_count() < int(os.environ["LOCAL_WORLD_SIZE"])
+    torch.cuda.set_device(rank % torch.cuda.device_count())
+    dist.init_process_group("gloo" if shared else "nccl")
     weights = torch.full((4096, 4096), float(rank + 1), device="cuda")
     for _ in range(10):
         product = weights @ weights
