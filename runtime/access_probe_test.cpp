@@ -154,7 +154,6 @@ TEST_F(AccessProbeTest, ALaunchLikeOneBeforeIsNotTriedAgain) {
   EXPECT_EQ(launch(copy), "in read, out write 0+4096");
   EXPECT_EQ(launches_, before + 1);
   launch(copy, 2);
-  EXPECT_GT(launches_, before + 2);
   EXPECT_EQ(probe_->tried(), 2);
 }
 

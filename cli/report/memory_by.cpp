@@ -74,11 +74,10 @@ Table table_of(const Scope& scope, const MemoryProfile& profile, const std::vect
     if (scope.top() > 0 && static_cast<std::int64_t>(table.rows.size()) >= scope.top()) break;
     std::vector<Cell> cells;
     for (const std::string& text : *key) cells.push_back(text.empty() ? Cell() : Cell(text));
-    cells.emplace_back(-minus_bytes, Unit::kBytes);
-    cells.emplace_back(sums[*key].second, Unit::kCount);
+    cells.emplace_back(-minus_bytes);
+    cells.emplace_back(sums[*key].second);
     cells.emplace_back(static_cast<double>(-minus_bytes) /
-                           static_cast<double>(std::max<std::int64_t>(1, profile.peak_bytes)),
-                       Unit::kShare);
+                       static_cast<double>(std::max<std::int64_t>(1, profile.peak_bytes)));
     table.add(KnownBy::kMeasured, std::move(cells));
   }
   if (order.size() > table.rows.size())
