@@ -11,11 +11,13 @@ Parts (--parts), in this order; each has a limit of its own, and the others run 
                 finds, the one that the copies' own clocks give, and the calibration's
     table       set-ups (--setups) and intervals (--every): rows of benchmarks/coordination.py. The rows of a case are started
                 together, and take turns (lib/ranked.py): in each alternation (--alternations) every one runs a burst of steps
-                while the others pause, the order turned by one each time; a ballast on each GPU leaves them their budgets and
-                2 GiB a rank for context, modules, NCCL and a neighbour's context. Losses must be those of lms_fair
+                while the others pause, the order turned by one each time; a ballast on each GPU leaves them their budgets,
+                2 GiB a rank for context, modules and NCCL, and 1 GiB for each rank that goes by a neighbour. Losses must be those of lms_fair
     route       one hot GPU and idle neighbours: steps of one rank by each route
 Set-ups: natural (every GPU by its own link), one_link (all host traffic by the first GPU's link), two_links (by the first and
-the third one's, with four GPUs), one_gpu (two ranks on the first GPU, gloo, exchanging the loss alone).
+the third one's, with four GPUs); only where they are named: pair and pair_one_link (the same with the first two GPUs of a
+larger machine), one_gpu (two ranks on the first GPU, gloo, exchanging the loss alone). Parts, set-ups and intervals are taken in the
+order in which they are named; what is left of the time is shared evenly by the cases of the table.
 What this tferry has no option for is skipped and said.
 
 Files in --out: several_gpus_raw.json, several_gpus_log.txt, calibration.json, calibration.txt, and gzipped sessions ranks.tferry.gz,
@@ -41,28 +43,38 @@ ROWS = {"lms_fair": ("--policy", "lms", "--coordinate", "off"),
         "ours_fair": ("--plan", "SESSION", "--coordinate", "off"),
         "ours_coordinated": ("--plan", "SESSION", "--coordinate", "orchestrate")}
 ROUTES = ("direct", "neighbour", "both")
-EXCHANGE = {"natural": "gradients", "one_link": "gradients", "two_links": "gradients", "one_gpu": "loss"}
+EXCHANGE = {"natural": "gradients", "one_link": "gradients", "two_links": "gradients", "pair": "gradients",
+            "pair_one_link": "gradients", "one_gpu": "loss"}
+ASKED_FOR = ("pair", "pair_one_link", "one_gpu")  # measured where --setups names them
 BURST = {1: 6, 16: 16}  # steps of a turn, whole rounds between synchronisations
 SKIPPED = {1: 1, 16: 0}  # of a burst's first steps
-WARM_UP = {1: 2, 16: 1}  # bursts before the turns begin: a plan is found, adopted and followed
+WARM_UP = {1: {"lms": 1, "ours": 2}, 16: {"lms": 1, "ours": 1}}  # bursts before the turns: a plan is found and adopted
 ALLOWANCE = 2 * cells.GIB  # of a rank, beside its budget
 ROUTE_S = 75  # kept for the part "route"
+READY_S = 90  # until all rows of a case must be there
+BURST_S = 40  # of a burst at most
 CLOSING_S = 20  # kept for ending a case's jobs
 LARGEST_FILE = 15 * cells.MIB
 NAMES = {2: "two_gpus", 4: "four_gpus", 8: "eight_gpus"}
 
 
+def ranks_of(setup, gpus):
+    return 2 if setup in ASKED_FOR else gpus
+
+
 def setup_name(setup, gpus):
     if setup == "one_gpu":
         return setup
+    if setup.startswith("pair"):
+        setup, gpus = setup.removeprefix("pair").removeprefix("_") or "natural", 2
     name = NAMES.get(gpus, f"{gpus}_gpus")
     return name if setup == "natural" else f"{name}_{setup}"
 
 
 def routes_of(setup, gpus):
     """By which way each rank's host traffic goes; None: the direct one."""
-    if setup == "one_link":
-        return ["direct"] + ["neighbour:0"] * (gpus - 1)
+    if setup in ("one_link", "pair_one_link"):
+        return ["direct"] + ["neighbour:0"] * (ranks_of(setup, gpus) - 1)
     if setup == "two_links":
         half = gpus // 2
         return ["direct"] + ["neighbour:0"] * (half - 1) + ["direct"] + [f"neighbour:{half}"] * (gpus - half - 1)
@@ -89,8 +101,9 @@ class SeveralGpus:
         return self.deadline - time.monotonic()
 
     def chosen(self, option, all_of_them):
+        """Those that were asked for, in the order in which they were; all of them where none was."""
         wanted = [word for word in getattr(self.arguments, option).split(",") if word]
-        return [one for one in all_of_them if not wanted or str(one) in wanted]
+        return [one for word in wanted for one in all_of_them if str(one) == word] if wanted else [*all_of_them]
 
     def next_port(self):
         self.port += 1
@@ -223,20 +236,6 @@ class SeveralGpus:
 
     # Ranks
 
-    def topology(self):
-        """A file that says that all GPUs share a link; addresses as nvidia-smi has them, with a domain of four digits."""
-        path = os.path.join(self.folder, "one_link.txt")
-        if not self.arguments.dry_run:
-            addresses = cells.first_match(["nvidia-smi", "--query-gpu=pci.bus_id", "--format=csv,noheader"], r"([\s\S]+)")
-            with open(path, "w", encoding="utf-8") as file:
-                for number, address in enumerate(addresses.split()):
-                    file.write(f"{address.lower()[-12:]} {self.link_of(number)}\n")
-        return path
-
-    def link_of(self, number):
-        """All of one link, or of two by halves."""
-        return "link-1" if self.setup == "two_links" and number >= self.gpus // 2 else "link-0"
-
     def table(self):
         cases = [(setup, every) for every in self.chosen("every", BURST) for setup in self.offered_setups()]
         reserved = ROUTE_S if "route" in self.chosen("parts", PARTS) and "--route" in self.run_help else 0
@@ -247,8 +246,8 @@ class SeveralGpus:
     def offered_setups(self):
         found = []
         for setup in self.chosen("setups", EXCHANGE):
-            if setup == "one_gpu" and not self.arguments.setups:
-                continue  # a machine with one GPU does for that
+            if setup in ASKED_FOR and not self.arguments.setups:
+                continue
             if setup == "two_links" and self.gpus < 4:
                 continue
             if routes_of(setup, self.gpus) and "--route" not in self.run_help:
@@ -271,8 +270,6 @@ class SeveralGpus:
             words += ["--output", os.path.join(self.folder, name + ".own.tferry")]
         if routes_of(setup, self.gpus):
             words += ["--route", ",".join(routes_of(setup, self.gpus))]
-            if "orchestrate" in words:
-                words += ["--topology", self.topology()]
         if "orchestrate" in words:
             words += self.arguments.orchestrate.split()
         return [self.tferry, "run", "--json", os.path.join(self.folder, name + ".run.json"), "--budget",
@@ -280,10 +277,9 @@ class SeveralGpus:
 
     def case(self, setup, every, share):
         """The rows of one case, taking turns, for about `share` seconds."""
-        self.setup = setup
         until = time.monotonic() + share
         plan = self.plan_for(EXCHANGE[setup], every)
-        ranks = 2 if setup == "one_gpu" else self.gpus
+        ranks = ranks_of(setup, self.gpus)
         name = setup_name(setup, self.gpus)
         commands = {row: self.row_command(f"{name}.{every}.{row}", setup, every, row, plan, ranks)
                     for row in self.chosen("rows", ROWS)}
@@ -294,7 +290,8 @@ class SeveralGpus:
         if setup == "one_gpu":
             os.environ["CUDA_VISIBLE_DEVICES"] = "0"
         try:
-            jobs, runs = self.take_turns(f"{name}.{every}", commands, every, ranks, plan, until)
+            jobs, runs = self.take_turns(f"{name}.{every}", commands, every, ranks, plan, until,
+                                         sum(route != "direct" for route in routes_of(setup, self.gpus) or []))
         finally:
             if setup == "one_gpu":
                 del os.environ["CUDA_VISIBLE_DEVICES"]
@@ -320,20 +317,22 @@ class SeveralGpus:
         self.raw.add({"cell": name + ".room", "room_bytes": room, "helpers": found})
         return watched
 
-    def take_turns(self, name, commands, every, ranks, plan, until):
-        """Starts the jobs, lets them take turns; how each ended, and its runs. A job that fails is left out from then on."""
-        on_one_gpu = ranks if "CUDA_VISIBLE_DEVICES" in os.environ else 1
-        room = len(commands) * on_one_gpu * (plan["budget_bytes"] + ALLOWANCE)
+    def take_turns(self, name, commands, every, ranks, plan, until, guests=0):
+        """Starts the jobs, lets them take turns; how each ended, and its runs. A job that fails is left out from then on.
+        `guests`: ranks of each job that go by another GPU's link, and so have a context there."""
+        on_one_gpu = 2 if os.environ.get("CUDA_VISIBLE_DEVICES") == "0" else 1
+        room = len(commands) * (on_one_gpu * (plan["budget_bytes"] + ALLOWANCE) + guests * cells.GIB)
         watched = self.ballasts(name, room, 1 if on_one_gpu > 1 else self.gpus)
         jobs, runs, errors = {}, {row: [] for row in commands}, {}
         try:
             jobs = {row: ranked.RankedJob(command, self.folder, f"{name}.{row}", ranks)
                     for row, command in commands.items()}
+            ready = time.monotonic() + READY_S
             for row in commands:
-                self.guard(errors, row, lambda row=row: jobs[row].wait_until_ready(90))
-            for _ in range(WARM_UP[every]):
-                for row in commands:
-                    self.guard(errors, row, lambda row=row: jobs[row].burst(BURST[every], 60))
+                self.guard(errors, row, lambda row=row: jobs[row].wait_until_ready(max(ready - time.monotonic(), 1)))
+            for row in commands:
+                for _ in range(WARM_UP[every]["lms" if "lms" in row else "ours"]):
+                    self.guard(errors, row, lambda row=row: jobs[row].burst(BURST[every], BURST_S))
             for alternation in range(self.arguments.alternations):
                 if time.monotonic() > until - CLOSING_S or self.left() < CLOSING_S + 10:
                     break
@@ -342,6 +341,8 @@ class SeveralGpus:
                     self.guard(errors, row, lambda row=row: runs[row].append(
                         self.turn(jobs[row], every, alternation)))
         finally:
+            for job in jobs.values():
+                job.process.stdin.close()
             ended = {row: job.finish(limit_s=CLOSING_S) for row, job in jobs.items()}
             for helper in watched:
                 text = helper.close(within=10).strip()
@@ -365,9 +366,10 @@ class SeveralGpus:
             self.say(f"{row}: {failure}")
 
     def turn(self, job, every, alternation):
-        times, losses = job.burst(BURST[every], 60)
+        times = job.burst(BURST[every], BURST_S)
         return {"alternation": alternation, "step_ns": ranked.slower_rank_ns(times, SKIPPED[every]), "steps_ms": times,
-                "losses": losses}
+                # As many as every row has had by now.
+                "losses": job.loss_digests((alternation + 2) * BURST[every])}
 
     # The neighbour's link
 
@@ -376,7 +378,6 @@ class SeveralGpus:
         if "--route" not in self.run_help:
             self.raw.add({"cell": "route", "skipped": "this tferry run has no --route"})
             return
-        self.setup = "route"
         plan = self.plan_for("loss", 1)
         commands = {}
         for route in ROUTES:
@@ -403,8 +404,8 @@ def main():
     parser.add_argument("--bundle", required=True, help="folder with bin/tferry and its libraries")
     parser.add_argument("--out", default=".", help="folder for the results")
     parser.add_argument("--gpus", type=int, default=0, help="how many (default: all)")
-    parser.add_argument("--parts", default="", help="comma-separated; all when empty")
-    parser.add_argument("--setups", default="", help="comma-separated; all but one_gpu when empty")
+    parser.add_argument("--parts", default="", help="comma-separated, in this order; all when empty")
+    parser.add_argument("--setups", default="", help="comma-separated; natural, one_link and two_links when empty")
     parser.add_argument("--every", default="", help="comma-separated of 1 and 16; all when empty")
     parser.add_argument("--rows", default="", help="comma-separated; all when empty")
     parser.add_argument("--factor", default="1.5", help="footprint over budget")

@@ -161,7 +161,7 @@ class Script(unittest.TestCase):
         text, _ = self.run_script("dry", "--dry-run", "--gpus", "4", "--orchestrate", "--slot-order deadline")
         line = next(line for line in text.splitlines() if line.startswith("four_gpus_two_links.16.ours_coordinated"))
         for words in ("--coordinate orchestrate", "--slot-order deadline", "--route direct,neighbour:0,direct,neighbour:2",
-                      "--topology ", "launch_ranks.py 4 ", "--synchronise 16", "--backend nccl"):
+                      "launch_ranks.py 4 ", "--synchronise 16", "--backend nccl"):
             self.assertIn(words, line)
         self.assertFalse(os.path.exists(os.path.join(self.bundle, "dry", "several_gpus_raw.json")))
 

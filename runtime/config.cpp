@@ -167,6 +167,13 @@ Config Config::from_environment() {
   }
   config.keep_last_ns = size_variable(variables::kKeepLast, 0, config.error);
   read_coordination(config);
+  if (const char* text = std::getenv(variables::kRoute)) {
+    if (const auto route = trace::parse_copy_route(text, config.local_rank)) {
+      config.route = *route;
+    } else {
+      config.error = std::string(variables::kRoute) + "=" + text + " is no route";
+    }
+  }
   config.log_level = static_cast<int>(size_variable(variables::kLog, 1, config.error));
   if ((config.chunk_size & (config.chunk_size - 1)) != 0) {
     config.error = std::string(variables::kChunkSize) + " is not a power of two";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "trace/copy_route.hpp"
 #include "trace/job_status.hpp"
 
 #include <cstddef>
@@ -56,6 +57,7 @@ struct Config {
   std::size_t spool_limit = 0;    ///< bytes at which the recording stops; 0: none
   bool access_direction = false;  ///< and what launches do to memory, by trying (access_probe.hpp)
   std::size_t keep_last_ns = 0;   ///< only the last so long of the recording is kept; 0: everything
+  trace::CopyRoute route;
   Coordination coordination = Coordination::kOff;
   std::string slot_segment;                        ///< of the job's ranks on this host
   std::string links;                               ///< file that names links; empty: none

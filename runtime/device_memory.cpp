@@ -102,7 +102,11 @@ bool DeviceMemory::open(AddressSpace& space, int devices) {
   in_ = streams_.add_internal(in_handle_, context_);
   for (OutLane& lane : out_) lane.stream = streams_.add_internal(lane.handle, context_);
   scan_stream_ = streams_.add_internal(scan_handle_, context_);
-  if (coordinator_ != nullptr && may_evict_) gates_ = coordinator_->attach(ordinal_, device_);
+  open_detour();
+  if (coordinator_ != nullptr && may_evict_) {
+    const bool elsewhere = detour_ && detour_->way() == trace::CopyRoute::Way::kNeighbour;
+    gates_ = coordinator_->attach(ordinal_, elsewhere ? detour_->via() : device_);
+  }
   next_buffer_id_ = static_cast<std::uint64_t>(ordinal_) * kBuffersOfDevice + 1;
   if (recorder_ != nullptr) {
     recorder_->device(driver_, ordinal_, static_cast<std::int64_t>(card_total));

@@ -10,6 +10,7 @@
 #include "runtime/device_plan.hpp"
 #include "runtime/host_pool.hpp"
 #include "runtime/iteration_timer.hpp"
+#include "runtime/neighbour_link.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/pointer_scan.hpp"
@@ -126,6 +127,8 @@ class DeviceMemory {
   /// Gives device memory back to the card for a driver call that found none. Returns the bytes released.
   std::size_t shrink(std::size_t bytes);
   void add_peer(CUdevice peer);
+  /// That GPU's context is about to end: no copy goes by its link any more.
+  void neighbour_ended(CUdevice neighbour);
 
   /// A plan is in place.
   bool planned() const { return plan_ != nullptr && plan_->follower.adopted(); }
@@ -157,6 +160,11 @@ class DeviceMemory {
   bool settle_piece(Operation& operation, Block& block, std::uint32_t piece);
   bool make_room(std::size_t chunks, std::int64_t& parked_bytes);
   bool evict(Block& block, std::span<const std::uint32_t> pieces);
+  void open_detour();
+  CUresult move_in(CUdeviceptr target, const void* source, std::size_t bytes);
+  CUresult move_out(void* target, CUdeviceptr source, std::size_t bytes, CUstream stream);
+  void note_detour();
+  std::size_t most_pieces_of_a_copy() const;
   bool copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass);
   bool park_some(Block& block, std::size_t chunks, std::int64_t& parked_bytes);
   bool evictable(const Block& block) const;
@@ -230,8 +238,9 @@ class DeviceMemory {
   Recorder* recorder_;
   PlanSource* plans_;
   Coordinator* coordinator_;
-  std::unique_ptr<LinkGates> gates_;  ///< null: transfers take no turns
-  std::int64_t fetch_slack_ = 0;      ///< of the fetches that are being submitted
+  std::unique_ptr<NeighbourLink> detour_;  ///< null: copies go by the GPU's own link
+  std::unique_ptr<LinkGates> gates_;       ///< null: transfers take no turns
+  std::int64_t fetch_slack_ = 0;           ///< of the fetches that are being submitted
   int ordinal_;
   CUdevice device_;
   CUcontext context_;

@@ -31,6 +31,50 @@ bool for_each_run(std::span<const std::uint32_t> pieces, std::size_t most, Neigh
 
 }  // namespace
 
+void DeviceMemory::open_detour() {
+  if (!may_evict_ || config_.route.way == trace::CopyRoute::Way::kDirect) return;
+  std::string why;
+  detour_ = NeighbourLink::open(driver_, device_, config_.route, why);
+  if (!detour_) {
+    status_.say(0, "GPU %d: copies go by its own link: %s", ordinal_, why.c_str());
+    return;
+  }
+  status_.say(1, "GPU %d: copies go by the link of GPU %d%s", ordinal_, detour_->via(),
+              detour_->way() == trace::CopyRoute::Way::kBoth ? " as well as by its own" : "");
+}
+
+void DeviceMemory::neighbour_ended(CUdevice neighbour) {
+  if (detour_ && detour_->via() == neighbour) detour_.reset();
+}
+
+/// Says once that the detour was given up.
+void DeviceMemory::note_detour() {
+  if (!detour_ || !detour_->broken()) return;
+  status_.say(0,
+              "GPU %d: the driver refused a copy by the link of GPU %d; from here on all go by its own link",
+              ordinal_, detour_->via());
+  detour_.reset();
+}
+
+CUresult DeviceMemory::move_in(CUdeviceptr target, const void* source, std::size_t bytes) {
+  if (!detour_) return driver_.cuMemcpyHtoDAsync_v2(target, source, bytes, in_handle_);
+  const CUresult result = detour_->copy_in(target, source, bytes, in_handle_);
+  note_detour();
+  return result;
+}
+
+CUresult DeviceMemory::move_out(void* target, CUdeviceptr source, std::size_t bytes, CUstream stream) {
+  if (!detour_) return driver_.cuMemcpyDtoHAsync_v2(target, source, bytes, stream);
+  const CUresult result = detour_->copy_out(target, source, bytes, stream);
+  note_detour();
+  return result;
+}
+
+/// A copy by a detour is twice as large: each begins when the one before has crossed both links.
+std::size_t DeviceMemory::most_pieces_of_a_copy() const {
+  return std::max<std::size_t>((detour_ ? 2 : 1) * kCopyBytes / chunk_size(), 1);
+}
+
 bool DeviceMemory::evictable(const Block& block) const {
   return may_evict_ && block.live && block.movable() && block.pins == 0 && !block.arena;
 }
@@ -257,7 +301,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
         streams_.wait(out_[0].stream, (*host_)[block.pieces[index].slot].free_after);
     }
     copied = for_each_run(
-        pieces, std::max<std::size_t>(kCopyBytes / size, 1),
+        pieces, most_pieces_of_a_copy(),
         [&](std::uint32_t a, std::uint32_t b) {
           return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
                  host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
@@ -304,8 +348,7 @@ bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces,
   const Piece& piece = block.pieces[pieces.front()];
   const std::size_t bytes = pieces.size() * chunk_size();
   pass.before_copy(lane.handle, bytes);
-  if (driver_.cuMemcpyDtoHAsync_v2((*host_)[piece.slot].address, pool_->alias(piece.chunk), bytes,
-                                   lane.handle) != CUDA_SUCCESS) {
+  if (move_out((*host_)[piece.slot].address, pool_->alias(piece.chunk), bytes, lane.handle) != CUDA_SUCCESS) {
     return false;
   }
   count(counters_.evictions);
@@ -338,7 +381,7 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
   std::optional<SlotPass> pass;
   pass.emplace(gates_ ? &gates_->in : nullptr, config_.slot_bytes, fetch_slack_);
   const bool copied = for_each_run(
-      pieces, std::max<std::size_t>(kCopyBytes / size, 1),
+      pieces, most_pieces_of_a_copy(),
       [&](std::uint32_t a, std::uint32_t b) {
         return block.pieces[b].chunk == block.pieces[a].chunk + 1 &&
                host_->neighbours(block.pieces[a].slot, block.pieces[b].slot);
@@ -346,8 +389,7 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
       [&](std::size_t first, std::size_t run) {
         const Piece& piece = block.pieces[pieces[first]];
         pass->before_copy(in_handle_, run * size);
-        if (driver_.cuMemcpyHtoDAsync_v2(pool_->alias(piece.chunk), (*host_)[piece.slot].address, run * size,
-                                         in_handle_) != CUDA_SUCCESS) {
+        if (move_in(pool_->alias(piece.chunk), (*host_)[piece.slot].address, run * size) != CUDA_SUCCESS) {
           return false;
         }
         count(counters_.fetches);

@@ -584,6 +584,9 @@ void Runtime::device_reset(CUdevice device) {
     const std::unique_lock lock(mutex_);
     if (device < 0 || device >= trace::kMaxDevices) return;
     refused_[static_cast<std::size_t>(device)] = false;
+    for (auto& memory : devices_) {
+      if (memory) memory->neighbour_ended(device);
+    }
     const auto index = static_cast<std::size_t>(device);
     if (!devices_[index] && !managed_[index]) return;
     context = devices_[index] ? devices_[index]->context() : managed_[index]->context();

@@ -13,6 +13,8 @@ inline constexpr const char* kHostBudget =
 inline constexpr const char* kPlan = "TFERRY_PLAN";      ///< path of the flat plan to follow (flat_plan.hpp)
 inline constexpr const char* kMemory = "TFERRY_MEMORY";  ///< explicit (default) | managed
 inline constexpr const char* kPolicy = "TFERRY_POLICY";  ///< what leaves when; see runtime/config.hpp
+inline constexpr const char* kRoute =
+    "TFERRY_ROUTE";  ///< by which links parked contents move; see trace/copy_route.hpp
 inline constexpr const char* kCoordinate =
     "TFERRY_COORDINATE";  ///< interleave | orchestrate; unset: ranks do not know of each other
 inline constexpr const char* kSlotSegment =

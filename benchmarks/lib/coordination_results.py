@@ -11,8 +11,7 @@ NOTES = {"one_gpu": "two ranks on one GPU, gloo, exchanging the loss alone",
 NOTES |= {f"{gpus}_{links}": f"{gpus.replace('_', ' ')}, all host traffic by {by}, NCCL, exchanging gradients"
           for gpus in ("two_gpus", "four_gpus", "eight_gpus")
           for links, by in (("one_link", "the first GPU's link"), ("two_links", "two of the GPUs' links"))}
-MOVED = ("bytes_out", "bytes_in", "plan_iterations_followed", "plan_iterations", "plan_late_fetches", "host_waits",
-         "route_bytes")
+MOVED = ("bytes_out", "bytes_in", "plan_iterations_followed", "plan_iterations", "plan_late_fetches", "host_waits")
 TURNS = ("slot_members", "slots_asked", "slots_granted", "slots_used", "slots_ahead", "slots_expired", "slot_wait_ns")
 
 

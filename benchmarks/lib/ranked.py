@@ -15,7 +15,7 @@ class RankedJob(paced.PacedJob):
     def __init__(self, command, folder, label, ranks):
         super().__init__(command, folder, label)
         self.ranks = ranks
-        self.losses = [hashlib.sha256() for _ in range(ranks)]
+        self.losses = [[] for _ in range(ranks)]
 
     def wait_until_ready(self, limit_s):
         """Until every rank waits before its first step."""
@@ -24,7 +24,7 @@ class RankedJob(paced.PacedJob):
             self.wait_for("paused", max(deadline - time.monotonic(), 0.001))
 
     def burst(self, count, limit_s):
-        """Lets every rank run `count` steps; for each rank their times in ms, and the digest of all its losses so far."""
+        """Lets every rank run `count` steps; for each rank their times in ms."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         deadline = time.monotonic() + limit_s
@@ -34,8 +34,12 @@ class RankedJob(paced.PacedJob):
             if found:
                 rank = int(found.group(1) or 0)
                 times[rank].append(float(found.group(3)))
-                self.losses[rank].update(found.group(2).encode())
-        return times, [digest.hexdigest() for digest in self.losses]
+                self.losses[rank].append(found.group(2))
+        return times
+
+    def loss_digests(self, steps):
+        """Of each rank's first `steps` losses."""
+        return [hashlib.sha256("\n".join(losses[:steps]).encode()).hexdigest() for losses in self.losses]
 
 
 def slower_rank_ns(times, skipped):

@@ -5,8 +5,10 @@
 #include "cli/failure.hpp"
 #include "cli/job/environment.hpp"
 #include "cli/job/program_path.hpp"
+#include "trace/copy_route.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 namespace tferry::cli {
 namespace {
@@ -50,6 +52,12 @@ void JobOptions::add_ways_to(CLI::App& command) {
                   "emulates managed "
                   "memory without prefetch in a card of the budget's size")
       ->check(CLI::IsMember({"lms", "lms-early", "on-demand", "naive-um"}));
+  command
+      .add_option(
+          "--route", route,
+          "By which links contents move: direct (the default, auto): each GPU's own; neighbour: another "
+          "GPU's, and NVLink; both; neighbour:N and both:N name the GPU; with commas: by local rank")
+      ->type_name("ROUTE,...");
   command.add_flag("--allow-oversubscription", allow_oversubscription,
                    "Let --memory managed ask for more than the card has free (that can hang a GPU)");
 }
@@ -65,6 +73,15 @@ JobSettings JobOptions::settings(const CommonOptions& common) const {
   settings.memory = memory;
   settings.policy = policy;
   settings.allow_oversubscription = allow_oversubscription;
+  settings.route = route;
+  if (!route.empty() && !trace::parse_copy_route(route, 0)) {
+    throw Failure(fmt::format("--route: {} is no route", route),
+                  "write direct, neighbour, both, or neighbour:N with the number of the GPU to go by");
+  }
+  if (!route.empty() && (memory == "managed" || policy == "naive-um")) {
+    throw Failure("--route is about our own copies, and managed memory is moved by the driver",
+                  "leave one of them out");
+  }
   settings.verify = verify;
   if (verify && (memory == "managed" || policy == "naive-um")) {
     throw Failure("--verify checks our own copies, and managed memory is moved by the driver",

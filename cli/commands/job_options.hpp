@@ -22,6 +22,7 @@ struct JobOptions {
   std::string allocator = "auto";
   std::string memory = "explicit";
   std::string policy;
+  std::string route;
   bool allow_oversubscription = false;
   bool verify = false;
 

@@ -59,6 +59,7 @@ std::string apply_settings(const JobSettings& settings, const std::filesystem::p
   set_bytes(names::kMovableSize, settings.movable);
   if (settings.memory != "explicit") environment.set(names::kMemory, settings.memory);
   if (!settings.policy.empty()) environment.set(names::kPolicy, settings.policy);
+  if (!settings.route.empty()) environment.set(names::kRoute, settings.route);
   if (settings.allow_oversubscription) environment.set(names::kAllowOversubscription, "1");
   if (settings.verify) environment.set(names::kVerify, "1");
   if (settings.quiet) environment.set(names::kLog, "0");

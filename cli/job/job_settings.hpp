@@ -20,6 +20,7 @@ struct JobSettings {
       movable;                          ///< bytes; unset: the runtime's own choice
   std::string memory = "explicit";      ///< or "managed"
   std::string policy;                   ///< empty: the runtime's default
+  std::string route;                    ///< by which links contents move; empty: each GPU's own
   bool allow_oversubscription = false;  ///< of managed memory
   bool verify = false;
   bool quiet = false;

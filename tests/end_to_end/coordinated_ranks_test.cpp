@@ -103,6 +103,27 @@ class CoordinatedRanks : public ::testing::Test {
   std::unique_ptr<trace::SlotSegment> segment_;
 };
 
+// They meet on the link that their contents go by.
+TEST_F(CoordinatedRanks, ThoseThatGoByANeighbourTakeTurnsOnItsLink) {
+  const std::string answer = right_answer(4);
+  for (const auto& [route, links] : {std::pair{"neighbour", 1U}, {"both", 1U}, {"direct,neighbour:1", 2U}}) {
+    SCOPED_TRACE(route);
+    TearDown();
+    SetUp();
+    std::vector<std::unique_ptr<RunningJob>> jobs;
+    for (int r = 0; r < 2; ++r) jobs.push_back(start(r, 4, {{"SWD_DEVICES", "2"}, {"TFERRY_ROUTE", route}}));
+    for (std::size_t r = 0; r < jobs.size(); ++r) {
+      const Ended ended = jobs[r]->wait();
+      expect_right(ended, answer);
+      const bool detour = links == 1 || r == 1;
+      EXPECT_EQ(detour, ended.err.find("copies go by the link of GPU 1") != std::string::npos) << ended.err;
+    }
+    std::size_t used = 0;
+    for (const auto& link : segment_->layout().link) used += link.name != 0;
+    EXPECT_EQ(links, used);
+  }
+}
+
 TEST_F(CoordinatedRanks, TwoFourAndEightHaveTheRightBytesInEveryOrder) {
   const std::string answer = right_answer(4);
   using trace::SlotOrder;
