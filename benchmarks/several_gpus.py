@@ -13,7 +13,7 @@ Parts (--parts), in this order; each has a limit of its own, and the others run 
                 together, and take turns (lib/ranked.py): in each alternation (--alternations) every one runs a burst of steps
                 while the others pause, the order turned by one each time; a ballast on each GPU leaves them their budgets,
                 2 GiB a rank for context, modules and NCCL, and 1 GiB for each rank that goes by a neighbour. Losses must be those of lms_fair
-    route       one hot GPU and idle neighbours: steps of one rank by each route
+    route       one hot GPU and idle neighbours: steps of one rank by each route, in turns
 Set-ups: natural (every GPU by its own link), one_link (all host traffic by the first GPU's link), two_links (by the first and
 the third one's, with four GPUs); only where they are named: pair and pair_one_link (the same with the first two GPUs of a
 larger machine), one_gpu (two ranks on the first GPU, gloo, exchanging the loss alone). Parts, set-ups and intervals are taken in the
@@ -42,15 +42,18 @@ ROWS = {"lms_fair": ("--policy", "lms", "--coordinate", "off"),
         "lms_orchestrate": ("--policy", "lms", "--coordinate", "orchestrate"),
         "ours_fair": ("--plan", "SESSION", "--coordinate", "off"),
         "ours_coordinated": ("--plan", "SESSION", "--coordinate", "orchestrate")}
-ROUTES = ("direct", "neighbour", "both")
+# With --short, where no link is shared and turns have nothing to do.
+SHORT = {"natural": ("lms_fair", "ours_fair", "ours_coordinated"), "pair": ("lms_fair", "ours_fair", "ours_coordinated")}
+# One hot GPU: each route without a plan, and the direct one and both with plans made while the job runs.
+ROUTES = (("lms", "direct"), ("lms", "neighbour"), ("lms", "both"), ("ours", "direct"), ("ours", "both"))
 EXCHANGE = {"natural": "gradients", "one_link": "gradients", "two_links": "gradients", "pair": "gradients",
             "pair_one_link": "gradients", "one_gpu": "loss"}
 ASKED_FOR = ("pair", "pair_one_link", "one_gpu")  # measured where --setups names them
-BURST = {1: 6, 16: 16}  # steps of a turn, whole rounds between synchronisations
-SKIPPED = {1: 1, 16: 0}  # of a burst's first steps
+BURST = {1: 8, 16: 16}  # steps of a turn, whole rounds between synchronisations
+SKIPPED = 2  # first steps of a burst: in the pause before them the link has caught up
 WARM_UP = {1: {"lms": 1, "ours": 2}, 16: {"lms": 1, "ours": 1}}  # bursts before the turns: a plan is found and adopted
 ALLOWANCE = 2 * cells.GIB  # of a rank, beside its budget
-ROUTE_S = 75  # kept for the part "route"
+ROUTE_S = 80  # kept for the part "route"
 READY_S = 90  # until all rows of a case must be there
 BURST_S = 40  # of a burst at most
 CLOSING_S = 20  # kept for ending a case's jobs
@@ -95,6 +98,7 @@ class SeveralGpus:
         self.raw.data["series"] = cells.earlier_series(arguments.append, self.raw.data)
         self.run_help = "--route" if arguments.dry_run else self.sessions.ask("run", "--help")
         self.plans = {}  # by what is exchanged: session and facts
+        self.recorded = set()  # what was tried
         self.port = arguments.port
 
     def left(self):
@@ -178,6 +182,7 @@ class SeveralGpus:
         return [self.arguments.python, self.programs.find("gpt2.py"), *options]
 
     def profile(self):
+        self.recorded.add("gradients")
         session = os.path.join(self.folder, "ranks.tferry")
         self.execute("profile", [
             self.tferry, "profile", "--counter-interval", "500us", "-o", session, "--", self.arguments.python, "-m",
@@ -207,11 +212,16 @@ class SeveralGpus:
         self.plans[exchange] = {"session": planned, **facts}
 
     def plan_for(self, exchange, every):
-        """The plan of the steps that most of the time is spent in: with an exchange in each of them, or without."""
-        kind = "gradients" if exchange == "gradients" and every == 1 else "loss"
-        if kind not in self.plans:
-            self.profile() if kind == "gradients" else self.record_plain()
-        return self.plans[kind]
+        """The plan of the steps that most of the time is spent in: with an exchange in each of them, or without, which also
+        serves where the former could not be recorded."""
+        if exchange == "gradients" and every == 1:
+            if "gradients" not in self.recorded:
+                self.attempt("profile", self.profile)
+            if "gradients" in self.plans:
+                return self.plans["gradients"]
+        if "loss" not in self.plans:
+            self.record_plain()
+        return self.plans["loss"]
 
     def copies(self):
         session = os.path.join(self.folder, "copies.tferry")
@@ -238,9 +248,11 @@ class SeveralGpus:
 
     def table(self):
         cases = [(setup, every) for every in self.chosen("every", BURST) for setup in self.offered_setups()]
-        reserved = ROUTE_S if "route" in self.chosen("parts", PARTS) and "--route" in self.run_help else 0
+        parts = self.chosen("parts", PARTS)
+        reserved = ROUTE_S if "route" in parts[parts.index("table"):] and "--route" in self.run_help else 0
         for number, (setup, every) in enumerate(cases):
-            share = max((self.left() - reserved) / (len(cases) - number), 60)
+            weights = [len(self.rows_of(case[0])) for case in cases[number:]]
+            share = max((self.left() - reserved) * weights[0] / sum(weights), 60)
             self.attempt(f"{setup}.{every}", lambda setup=setup, every=every, share=share: self.case(setup, every, share))
 
     def offered_setups(self):
@@ -255,6 +267,10 @@ class SeveralGpus:
                 continue
             found.append(setup)
         return found
+
+    def rows_of(self, setup):
+        rows = self.chosen("rows", ROWS)
+        return [row for row in rows if row in SHORT[setup]] if self.arguments.short and setup in SHORT else rows
 
     def rank_job(self, setup, every, ranks):
         return [self.arguments.python, self.helper("launch_ranks.py"), str(ranks), self.next_port(),
@@ -282,7 +298,7 @@ class SeveralGpus:
         ranks = ranks_of(setup, self.gpus)
         name = setup_name(setup, self.gpus)
         commands = {row: self.row_command(f"{name}.{every}.{row}", setup, every, row, plan, ranks)
-                    for row in self.chosen("rows", ROWS)}
+                    for row in self.rows_of(setup)}
         if self.arguments.dry_run:
             for row, command in commands.items():
                 print(f"{name}.{every}.{row}: {' '.join(command)}")
@@ -367,7 +383,7 @@ class SeveralGpus:
 
     def turn(self, job, every, alternation):
         times = job.burst(BURST[every], BURST_S)
-        return {"alternation": alternation, "step_ns": ranked.slower_rank_ns(times, SKIPPED[every]), "steps_ms": times,
+        return {"alternation": alternation, "step_ns": ranked.slower_rank_ns(times, SKIPPED), "steps_ms": times,
                 # As many as every row has had by now.
                 "losses": job.loss_digests((alternation + 2) * BURST[every])}
 
@@ -378,21 +394,18 @@ class SeveralGpus:
         if "--route" not in self.run_help:
             self.raw.add({"cell": "route", "skipped": "this tferry run has no --route"})
             return
-        plan = self.plan_for("loss", 1)
+        plan = self.plan_for("gradients", 1)
         commands = {}
-        for route in ROUTES:
-            for policy, words in (("lms", ["--policy", "lms"]), ("plan", ["--plan", plan["session"], "--output",
-                                                                         os.path.join(self.folder, route + ".own.tferry")])):
-                name = f"route.{policy}.{route}"
-                commands[f"{policy}.{route}"] = [
-                    self.tferry, "run", "--json", os.path.join(self.folder, name + ".run.json"), "--budget",
-                    str(plan["budget_bytes"]), "--route", route, *words, "--",
-                    *self.gpt2("--warmup", "0", "--steps", "100000", "--pause-every", str(BURST[1]))]
+        for policy, route in ROUTES:
+            commands[f"{policy}.{route}"] = [
+                self.tferry, "run", "--json", os.path.join(self.folder, f"route.{policy}.{route}.run.json"), "--budget",
+                str(plan["budget_bytes"]), "--route", route, *(["--policy", "lms"] if policy == "lms" else []), "--",
+                *self.gpt2("--warmup", "0", "--steps", "100000", "--pause-every", str(BURST[1]))]
         if self.arguments.dry_run:
             for name, command in commands.items():
                 print(f"route.{name}: {' '.join(command)}")
             return
-        _, runs = self.take_turns("route", commands, 1, 1, plan, time.monotonic() + 60)
+        _, runs = self.take_turns("route", commands, 1, 1, plan, time.monotonic() + ROUTE_S)
         for name, found in runs.items():
             told = coordination_results.moved_of(cells.read_json(os.path.join(self.folder, f"route.{name}.run.json")))
             self.raw.data.setdefault("routes", {})[name] = {"runs": found, "moved": told}
@@ -408,6 +421,7 @@ def main():
     parser.add_argument("--setups", default="", help="comma-separated; natural, one_link and two_links when empty")
     parser.add_argument("--every", default="", help="comma-separated of 1 and 16; all when empty")
     parser.add_argument("--rows", default="", help="comma-separated; all when empty")
+    parser.add_argument("--short", action="store_true", help="fewer rows where no link is shared")
     parser.add_argument("--factor", default="1.5", help="footprint over budget")
     parser.add_argument("--alternations", type=int, default=6)
     parser.add_argument("--append", metavar="RAW", help="continue with the runs of an earlier several_gpus_raw.json")

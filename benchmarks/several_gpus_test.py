@@ -70,7 +70,7 @@ elif words[1] == "--help":
 else:
     assert value("--budget") == "4000" and ("--plan" in words) == ("--output" in words)
     coordinate = value("--coordinate") if "--coordinate" in words else "off"
-    row = ("plan" if "--plan" in words else value("--policy")) + " " + coordinate
+    row = (value("--policy") if "--policy" in words else "plan") + " " + coordinate
     device = {"bytes_out": 5, "bytes_in": 5, "slots_asked": 7, "slot_members": 2}
     done = subprocess.run(job, env={**os.environ, "FAKE_ROW": row})
     with open(value("--json"), "w") as file:
@@ -125,11 +125,11 @@ class Script(unittest.TestCase):
         self.assertEqual([cell for cell in raw["cells"] if cell.get("error")], [])
         for setup in ("two_gpus", "two_gpus_one_link"):
             ours = measured[f"ours_vs_fair/gpt2_fp32/1.5/{setup}/1"]
-            # The slower rank's, without a burst's first step.
+            # The slower rank's, without a burst's first two steps.
             self.assertEqual(ours["subject"]["samples_ns"], [200_000_000] * 2)
             self.assertEqual(ours["baseline"]["samples_ns"], [250_000_000] * 2)
             self.assertEqual(measured[f"same_results/gpt2_fp32/1.5/{setup}/1"]["subject"]["samples"], [1.0] * 8)
-        self.assertEqual(raw["routes"]["plan.both"]["runs"][0]["step_ns"], 240_000_000)
+        self.assertEqual(raw["routes"]["ours.both"]["runs"][0]["step_ns"], 240_000_000)
         self.assertEqual(raw["series"]["two_gpus"]["1"]["ours_coordinated"][0]["turns"][0]["asked"], 7)
         self.assertEqual(raw["contention"]["calibrated"], {"both": {"median": 1.4, "low": 1.3, "high": 1.5}})
         self.assertEqual(raw["contention"]["stretch"]["both"]["by_clocks"], 1.4062)
