@@ -28,13 +28,12 @@ def run(torch, device, warmup, steps, step):
         synchronize()
         start = time.perf_counter()
         try:
-            result = step(i)
+            value = step(i).item()
             synchronize()
         except torch.OutOfMemoryError as error:
             print(f"step {i}: out of memory: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
             return 1
         times.append((time.perf_counter() - start) * 1e3)
-        value = result.item()
         values.append(value.hex())
         note = " warmup" if i < warmup else ""
         print(f"step {i} loss {value.hex()} ({value:.6f}) time_ms {times[-1]:.3f}{note}", flush=True)
