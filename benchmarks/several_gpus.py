@@ -34,7 +34,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import cells, contention_check, coordination_results, ranked, recordings  # noqa: E402
+from lib import (cells, contention_check, coordination_results, ranked, recordings,  # noqa: E402
+                 several_gpus_results)
 
 PARTS = ("calibrate", "profile", "copies", "table", "route")
 ROWS = {"lms_fair": ("--policy", "lms", "--coordinate", "off"),
@@ -116,7 +117,8 @@ class SeveralGpus:
     def run(self):
         for part in self.chosen("parts", PARTS):
             self.attempt(part, getattr(self, part))
-        self.raw.data["measurements"] = coordination_results.measurements(self.raw.data["series"], self.arguments.factor)
+        calibration = cells.read_json(os.path.join(self.arguments.out, "calibration.json"))
+        self.raw.data["measurements"] = several_gpus_results.measurements(self.raw.data, calibration, self.arguments.factor)
         if not self.arguments.dry_run:
             self.raw.write()
 

@@ -49,7 +49,9 @@ if words[0] == "calibrate":
     if "--run" not in words and os.environ.get("FAKE_SLOW_CALIBRATION"):
         sys.exit(1)
     with open(value("--json"), "w") as file:
-        json.dump({"figures": [{"what": "stretch", "gpus": [0, 1], "direction": "both", "median": 1.4, "low": 1.3, "high": 1.5}]},
+        json.dump({"figures": [{"what": "stretch", "gpus": [0, 1], "direction": "both", "median": 1.4, "low": 1.3, "high": 1.5},
+                               {"what": "relay", "gpus": [0, 1], "direction": "h2d", "beside": "direct", "median": 110e9},
+                               {"what": "copy", "gpus": [0], "gpu": 0, "direction": "h2d", "memory": "pinned", "median": 55e9}]},
                   file)
     print("GPUs 0+1 share something")
 elif words[0] == "profile":
@@ -130,6 +132,9 @@ class Script(unittest.TestCase):
             self.assertEqual(ours["baseline"]["samples_ns"], [250_000_000] * 2)
             self.assertEqual(measured[f"same_results/gpt2_fp32/1.5/{setup}/1"]["subject"]["samples"], [1.0] * 8)
         self.assertEqual(raw["routes"]["ours.both"]["runs"][0]["step_ns"], 240_000_000)
+        self.assertEqual(measured["route_both/gpt2_fp32/1.5/lms"]["subject"]["samples_ns"], [390_000_000] * 2)
+        self.assertEqual(measured["same_results/gpt2_fp32/1.5/routes"]["subject"]["samples"], [1.0] * 10)
+        self.assertEqual(measured["both_links_rate/h2d"]["subject"]["samples"], [2.0])
         self.assertEqual(raw["series"]["two_gpus"]["1"]["ours_coordinated"][0]["turns"][0]["asked"], 7)
         self.assertEqual(raw["contention"]["calibrated"], {"both": {"median": 1.4, "low": 1.3, "high": 1.5}})
         self.assertEqual(raw["contention"]["stretch"]["both"]["by_clocks"], 1.4062)
