@@ -1,5 +1,6 @@
 #include "cli/report/iteration_times.hpp"
 #include "cli/report/reports.hpp"
+#include "cli/report/turns_table.hpp"
 
 #include <fmt/format.h>
 
@@ -189,9 +190,11 @@ const std::map<std::string, const char*>& cause_words() {
 
 std::vector<Table> report_contention(const Scope& scope) {
   std::vector<Table> tables = {matrix(scope)};
-  if (!scope.session().meta("analysis.created")) return tables;
-  tables.push_back(kinds(scope));
-  if (Table found = windows(scope); !found.rows.empty()) tables.push_back(std::move(found));
+  if (scope.session().meta("analysis.created")) {
+    tables.push_back(kinds(scope));
+    if (Table found = windows(scope); !found.rows.empty()) tables.push_back(std::move(found));
+  }
+  if (Table turns = turns_table(scope); !turns.rows.empty()) tables.push_back(std::move(turns));
   return tables;
 }
 

@@ -49,6 +49,33 @@ class ContentionReportTest : public testing::Test {
   std::string path_ = (directory_.path() / "two.tferry").string();
 };
 
+TEST_F(ContentionReportTest, TurnsThatRanksTookStandBelow) {
+  TwoGpuSession{}.write(path_);
+  EXPECT_EQ(report("contention").find("Turns"), std::string::npos);
+  {
+    trace::SessionWriter writer = trace::SessionWriter::edit(path_);
+    for (const int rank : {1, 0}) {
+      writer.insert(trace::SlotUseRow{.pid = 40 + rank,
+                                   .device_ordinal = 0,
+                                   .rank = rank,
+                                   .gpus_on_link = 2,
+                                   .asked = 12,
+                                   .granted = 10,
+                                   .used = 9,
+                                   .ahead = 5,
+                                   .expired = rank,
+                                   .wait_ns = 20'000'000});
+    }
+    writer.publish();
+  }
+  const std::string text = report("contention");
+  const std::size_t at = text.find("Turns that ranks took on shared links (measured)\n");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_NE(text.find("12       10     9      5        0  20.00 ms  2.00 ms\n", at), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("1 turns outlasted their lease", at), std::string::npos) << text;
+}
+
 TEST_F(ContentionReportTest, EachGpuLosesTwoOfSixMillisecondsToTheOther) {
   TwoGpuSession{}.write(path_);
   analyze();

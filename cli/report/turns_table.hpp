@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/report/scope.hpp"
+#include "cli/report/table.hpp"
+
+namespace tferry::cli {
+
+/// The turns that ranks took on the links that they share, from table slot_use: a row for each GPU of each
+/// process, and what it waited. Without rows in a session of a run without them.
+Table turns_table(const Scope& scope);
+
+}  // namespace tferry::cli
