@@ -3,6 +3,7 @@
 #include "analyzer/workload/workload.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace tferry::analyzer {
@@ -17,7 +18,9 @@ struct CurvePoint {
 };
 
 /// From a budget of the footprint down to a third of it, or to the largest working set. `rounds` simulations
-/// for each plan. Requires a valid workload. Pure.
-std::vector<CurvePoint> budget_curve(const Workload& workload, int rounds);
+/// for each plan. `on_progress` is told the share that is done; what it throws ends the work. Requires a
+/// valid workload. Pure.
+std::vector<CurvePoint> budget_curve(const Workload& workload, int rounds,
+                                     const std::function<void(double)>& on_progress = {});
 
 }  // namespace tferry::analyzer

@@ -75,6 +75,7 @@ class Lookahead {
   }
 
   Simulation judge(const std::vector<std::int64_t>& parked) const {
+    if (options_.on_simulation) options_.on_simulation();
     const Plan plan = gaps_.plan(parked);
     PlanPolicy policy(workload_, uses_, plan);
     SimulationOptions brief = options_.simulation;

@@ -5,6 +5,7 @@
 #include "analyzer/workload/workload.hpp"
 
 #include <cstdint>
+#include <functional>
 
 namespace tferry::analyzer {
 
@@ -15,6 +16,8 @@ struct LookaheadOptions {
   /// Gaps that this plan parks are taken last: for ranks that move different tensors. Must outlive the
   /// planning.
   const Plan* avoid = nullptr;
+  /// Called before each simulation, for whoever shows progress; what it throws ends the planning.
+  std::function<void()> on_simulation;
 };
 
 /// Plans which bytes leave after which operation and when they return.
