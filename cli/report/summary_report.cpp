@@ -108,6 +108,7 @@ class Facts {
       add_number(fmt::format("iterations, GPU {}", gpu), rank.iterations, Unit::kCount);
       add_number(fmt::format("iteration, GPU {}", gpu), rank.median_ns, Unit::kNanoseconds);
     }
+    lost();
     const std::string where = "WHERE " + scope_.condition("process_id", "device_id", "") + " ORDER BY id";
     for (const auto& row : scope_.session().rows<trace::BoundRow>(where)) {
       add(fmt::format("budget analyzed, GPU {}", scope_.gpu_name(row.device_id)),
@@ -119,6 +120,22 @@ class Facts {
       add(fmt::format("{}, GPU {}", row.policy, scope_.gpu_name(row.device_id)),
           Cell(row.predicted_ns, Unit::kNanoseconds), KnownBy::kSimulated);
     }
+  }
+
+  /// Time that transfers lost to others, and operations to waiting for memory, in all.
+  void lost() {
+    scope_.select("SELECT device_id, sum(lost_ns) FROM transfer WHERE " +
+                      scope_.condition("process_id", "device_id", "start_ns") + " GROUP BY 1 ORDER BY 1",
+                  [&](trace::Statement& row) {
+                    add(fmt::format("lost to other transfers, GPU {}", scope_.gpu_name(row.integer(0))),
+                        row.is_null(1) ? Cell() : Cell(row.real(1), Unit::kNanoseconds));
+                  });
+    scope_.select("SELECT device_id, sum(end_ns - start_ns) FROM gate WHERE " +
+                      scope_.condition("process_id", "device_id", "start_ns") + " GROUP BY 1 ORDER BY 1",
+                  [&](trace::Statement& row) {
+                    add(fmt::format("waits for memory, GPU {}", scope_.gpu_name(row.integer(0))),
+                        Cell(row.integer(1), Unit::kNanoseconds));
+                  });
   }
 
   const Scope& scope_;
