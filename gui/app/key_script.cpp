@@ -16,12 +16,18 @@ namespace {
 constexpr int kTickMs = 20;
 constexpr int kQuietTicks = 4;    // nothing was read for so long: the window is done
 constexpr int kMostTicks = 1500;  // 30 s
-constexpr std::array kCommands = {"report", "step", "steps", "key", "type", "choose", "expect", "picture"};
+constexpr std::array kCommands = {"report", "step",    "steps",  "key",    "type",
+                                  "choose", "current", "expect", "picture"};
 
 QWidget* focused(MainWindow& window) {
   if (QWidget* dialog = QApplication::activeModalWidget()) return dialog;
   QWidget* focus = window.focusWidget();
   return focus ? focus : window.view()->timeline();
+}
+
+/// Narrow no-break spaces stand between numbers and units; scripts have plain ones.
+QString shown(const QModelIndex& cell) {
+  return cell.data().toString().replace(QChar(0x202F), QLatin1Char(' '));
 }
 
 void send(QWidget* to, int key, Qt::KeyboardModifiers modifiers, const QString& text) {
@@ -83,7 +89,9 @@ bool KeyScript::run(const QString& line) {
   } else if (command == QLatin1String("type")) {
     for (const QChar c : rest) send(focused(window_), 0, Qt::NoModifier, QString(c));
   } else if (command == QLatin1String("choose")) {
-    choose(rest);
+    choose(rest, true);
+  } else if (command == QLatin1String("current")) {
+    choose(rest, false);
   } else if (command == QLatin1String("expect")) {
     expect(rest.section(QLatin1Char(' '), 0, 0), rest.section(QLatin1Char(' '), 1));
   } else if (!window_.grab().save(rest, "PNG")) {
@@ -108,20 +116,30 @@ std::pair<QTableView*, QModelIndex> KeyScript::find_cell(const QString& text) co
     for (int row = 0; row < view->model()->rowCount(); ++row) {
       for (int column = 0; column < view->model()->columnCount(); ++column) {
         const QModelIndex cell = view->model()->index(row, column);
-        // Narrow no-break spaces stand between numbers and units; scripts have plain ones.
-        const QString shown = cell.data().toString().replace(QChar(0x202F), QLatin1Char(' '));
-        if (shown.contains(text, Qt::CaseInsensitive)) return {view, cell};
+        if (shown(cell).contains(text, Qt::CaseInsensitive)) return {view, cell};
       }
     }
   }
   return {nullptr, {}};
 }
 
-void KeyScript::choose(const QString& text) {
+bool KeyScript::is_current(const QString& text) const {
+  for (const QTableView* view : window_.front_panel()->views()) {
+    if (!view->currentIndex().isValid()) continue;
+    for (int column = 0; column < view->model()->columnCount(); ++column) {
+      if (shown(view->currentIndex().siblingAtColumn(column)).contains(text, Qt::CaseInsensitive))
+        return true;
+    }
+  }
+  return false;
+}
+
+void KeyScript::choose(const QString& text, bool enter) {
   const auto [view, cell] = find_cell(text);
   if (!view) return fail(QStringLiteral("no row to choose has \"%1\"").arg(text));
   view->setCurrentIndex(cell);
-  send(view, Qt::Key_Return, Qt::NoModifier, {});
+  view->setFocus();
+  if (enter) send(view, Qt::Key_Return, Qt::NoModifier, {});
 }
 
 void KeyScript::expect(const QString& what, const QString& text) {
@@ -133,6 +151,9 @@ void KeyScript::expect(const QString& what, const QString& text) {
   } else if (what == QLatin1String("row")) {
     found = QStringLiteral("no such cell in report ") + window_.front_panel()->name();
     holds = find_cell(text).first != nullptr;
+  } else if (what == QLatin1String("current")) {
+    found = QStringLiteral("another row of report ") + window_.front_panel()->name();
+    holds = is_current(text);
   } else if (what == QLatin1String("selected")) {
     found = window_.view()->facts().title;
     holds = found.contains(text, Qt::CaseInsensitive);

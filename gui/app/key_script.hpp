@@ -16,8 +16,10 @@ namespace tferry::gui {
 ///   type TEXT            type into what has the focus
 ///   report NAME          choose a report
 ///   choose TEXT          Enter on the first row of the report with that text in a cell
+///   current TEXT         makes that row the current one
 ///   expect panel NAME    this report is in front, and has rows
 ///   expect row TEXT      ... one of them has a cell with this text
+///   expect current TEXT  the current row of the report has a cell with this text
 ///   expect selected TEXT the title of the selected event has this text
 ///   expect lane TEXT     the title of the selected lane has this text
 ///   expect related TEXT  an arrow of the selected event says so
@@ -46,7 +48,8 @@ class KeyScript : public QObject {
   void press(const QString& keys);
   /// The first cell with that text in the report in front, and the table that it is in.
   std::pair<QTableView*, QModelIndex> find_cell(const QString& text) const;
-  void choose(const QString& text);
+  bool is_current(const QString& text) const;
+  void choose(const QString& text, bool enter);
   void fail(const QString& why);
 
   MainWindow& window_;

@@ -12,7 +12,18 @@ namespace {
 
 constexpr int kLeft = 76, kRight = 190, kTop = 12, kBottom = 34;  // room for labels, pixels
 constexpr int kTicks = 4;
+constexpr int kLabel = 17;  // height of a line's label
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kDot = 4;
+
+/// The next of 1, 2 or 5 times a power of ten.
+double round_step(double value) {
+  const double power = std::pow(10.0, std::floor(std::log10(std::max(value, 1e-9))));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (power * factor >= value) return power * factor;
+  }
+  return power * 10;
+}
 
 /// Maps budgets and times to pixels; times from 0, so that lengths can be compared.
 class Axes {
@@ -27,15 +38,23 @@ class Axes {
     return {inside_.left() + (budget - from_) / (to_ - from_) * inside_.width(),
             inside_.bottom() - time / most_ * inside_.height()};
   }
+  const QRect& inside() const { return inside_; }
   void draw(QPainter& painter, const Theme& theme) const {
-    for (int i = 0; i <= kTicks; ++i) {
-      const double time = most_ * i / kTicks, budget = from_ + (to_ - from_) * i / kTicks;
-      const QPointF left = at(from_, time), below = at(budget, 0);
+    const double time_step = round_step(most_ / kTicks);
+    for (double time = 0; time <= most_; time += time_step) {
+      const QPointF left = at(from_, time);
       painter.setPen(theme.grid);
       painter.drawLine(left, at(to_, time));
       painter.setPen(theme.muted);
       painter.drawText(QRectF(left.x() - kLeft, left.y() - 9, kLeft - 8, 18),
                        Qt::AlignRight | Qt::AlignVCenter, duration_text(static_cast<std::int64_t>(time)));
+    }
+    const double unit = to_ - from_ > 2 * kGiB ? kGiB : kGiB / 1024;
+    const double budget_step = round_step((to_ - from_) / kTicks / unit) * unit;
+    painter.setPen(theme.muted);
+    for (double budget = std::ceil(from_ / budget_step) * budget_step; budget <= to_; budget += budget_step) {
+      const QPointF below = at(budget, 0);
+      painter.drawLine(below, below + QPointF(0, 3));
       painter.drawText(QRectF(below.x() - 60, below.y() + 4, 120, 18), Qt::AlignCenter, bytes_text(budget));
     }
     painter.setPen(theme.border);
@@ -67,16 +86,23 @@ std::string text_of(const cli::Row& row, std::size_t column) {
   return text ? *text : std::string();
 }
 
-/// Labels at the right ends of lines, moved apart where lines end close together.
-void draw_labels(QPainter& painter, std::vector<std::pair<QPointF, std::pair<QString, QColor>>> labels) {
-  std::sort(labels.begin(), labels.end(),
-            [](const auto& a, const auto& b) { return a.first.y() < b.first.y(); });
-  double free_from = 0;
-  for (const auto& [place, label] : labels) {
-    const double y = std::max(place.y() - 9, free_from);
-    painter.setPen(label.second);
-    painter.drawText(QRectF(place.x() + 8, y, kRight, 18), Qt::AlignLeft | Qt::AlignVCenter, label.first);
-    free_from = y + 17;
+/// Labels right of the lines' ends, moved apart where lines end close together, none below the axis.
+void draw_labels(QPainter& painter, const QRect& inside,
+                 std::vector<std::pair<QPointF, std::pair<QString, QColor>>> labels) {
+  std::stable_sort(labels.begin(), labels.end(),
+                   [](const auto& a, const auto& b) { return a.first.y() < b.first.y(); });
+  std::vector<double> tops;
+  for (const auto& [place, label] : labels)
+    tops.push_back(std::max(place.y() - 9, tops.empty() ? 0.0 : tops.back() + kLabel));
+  double free_to = inside.bottom() + 1;
+  for (std::size_t i = tops.size(); i-- > 0;) {
+    tops[i] = std::min(tops[i], free_to - kLabel);
+    free_to = tops[i];
+  }
+  for (std::size_t i = 0; i < tops.size(); ++i) {
+    painter.setPen(labels[i].second.second);
+    painter.drawText(QRectF(inside.right() + 8, tops[i], kRight, kLabel), Qt::AlignLeft | Qt::AlignVCenter,
+                     labels[i].second.first);
   }
 }
 
@@ -148,13 +174,18 @@ std::vector<ChartDot> paint_curve(QPainter& painter, const Theme& theme,
       const bool run = text_of(row, 0) == "run";
       run ? painter.drawRect(QRectF(place.x() - kDot, place.y() - kDot, 2 * kDot, 2 * kDot))
           : painter.drawEllipse(place, kDot + 1, kDot + 1);
-      painter.drawText(
-          QRectF(place.x() - 40, place.y() - 24, 80, 16), Qt::AlignCenter,
-          QStringLiteral("%1 %2").arg(run ? QStringLiteral("run") : QStringLiteral("plan")).arg(plan));
+      const QString text =
+          QStringLiteral("%1 %2").arg(run ? QStringLiteral("run") : QStringLiteral("plan")).arg(plan);
+      const int width = painter.fontMetrics().horizontalAdvance(text) + 6;
+      const QRectF box(place.x() - width / 2.0, place.y() + 9, width, 16);
+      QColor veil = theme.background;
+      veil.setAlphaF(0.8F);
+      painter.fillRect(box, veil);
+      painter.drawText(box, Qt::AlignCenter, text);
       dots.push_back({place, plan, *number_of(row, bytes), *number_of(row, time)});
     }
   }
-  draw_labels(painter, std::move(labels));
+  draw_labels(painter, axes.inside(), std::move(labels));
   return dots;
 }
 

@@ -16,10 +16,13 @@
 namespace tferry::gui {
 namespace {
 
-constexpr double kWide = 3;         // pixels from which an event is drawn by itself
-constexpr double kLabelled = 34;    // ... and has its name written on it
-constexpr int kLateMark = 5;        // pixels on top of a fetch that was waited for
-constexpr float kFaintest = 0.22F;  // of a column with a single short event: still to be seen
+constexpr double kWide = 3;             // pixels from which an event is drawn by itself
+constexpr double kLabelled = 34;        // ... and has its name written on it
+constexpr double kHeadroom = 1.12;      // above the highest of a lane of memory
+constexpr int kLateMark = 5;            // pixels on top of a fetch that was waited for
+constexpr float kFaintest = 0.22F;      // of a column with a single short event: still to be seen
+constexpr float kFaintestRare = 0.55F;  // the same where each one matters
+constexpr double kPlanned = 0.6;        // of the colour; the rest is background
 
 constexpr std::array kSyncs = {"wait", "event", "stream waits", "stream", "context"};
 constexpr std::array kMoves = {"moved", "park", "fetch", "clean drop", "discard", "in place"};
@@ -41,7 +44,16 @@ double round_up(double value) {
   return power * 10;
 }
 
+/// Lanes of waits and losses, which are few where all is well.
+bool is_rare(LaneKind kind) { return kind == LaneKind::kContention || kind == LaneKind::kGates; }
+
 }  // namespace
+
+double memory_scale(const Lane& lane, const Slice& slice) {
+  double highest = lane.limit;
+  for (const Sample& sample : slice.samples) highest = std::max(highest, sample.high);
+  return std::max(highest * kHeadroom, 1.0);
+}
 
 QString LanePainter::label(const Lane& lane, const Item& item) const {
   switch (lane.kind) {
@@ -53,7 +65,8 @@ QString LanePainter::label(const Lane& lane, const Item& item) const {
     case LaneKind::kMarkers:
       return scene_.names->full(item.name_id);
     case LaneKind::kCopies:
-      return bytes_text(static_cast<double>(item.bytes));
+      return ((item.tone & kPageable) != 0 ? QStringLiteral("pageable ") : QString()) +
+             bytes_text(static_cast<double>(item.bytes));
     case LaneKind::kSyncs:
       return word(kSyncs, item.tone);
     case LaneKind::kMoves:
@@ -113,7 +126,12 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
   const bool parked =
       lane.kind == LaneKind::kTensor && item.tone == static_cast<std::uint8_t>(TensorTone::kParked);
   if (parked) painter_.fillRect(box, QBrush(scene_.theme.background, Qt::BDiagPattern));
-  if (item.late()) painter_.fillRect(QRect(box.left(), box.top(), box.width(), kLateMark), scene_.theme.wait);
+  if (item.late()) {
+    const int mark = std::min(kLateMark, row.height() / 5);
+    painter_.fillRect(QRect(box.left(), box.top(), box.width(), mark), scene_.theme.wait);
+  }
+  if (lane.kind == LaneKind::kCopies && item.id != 0 && (item.tone & kPageable) != 0)
+    painter_.fillRect(box, QBrush(scene_.theme.background, Qt::BDiagPattern));
   if (item.open) painter_.fillRect(box, QBrush(scene_.theme.muted, Qt::BDiagPattern));
   const bool selected =
       item.id != 0 && scene_.selected == EventRef{item.table, item.id} && scene_.selected_lane == index;
@@ -131,7 +149,19 @@ void LanePainter::wide(const Lane& lane, int index, const Item& item, double x0,
   TextCache::of_this_thread().draw(painter_, inside, text);
 }
 
-void LanePainter::draw_columns(const QRect& row) {
+/// What a plan wants is paler than what became of it.
+QColor LanePainter::colour_of(const Lane& lane, const Item& item) const {
+  const QColor colour = scene_.theme.of(lane, item, *scene_.names);
+  if (lane.kind != LaneKind::kPlan || (item.late() && item.id == 0)) return colour;
+  const QColor& below = scene_.theme.background;
+  const auto mixed = [](int a, int b) {
+    return static_cast<int>(std::lround(kPlanned * a + (1 - kPlanned) * b));
+  };
+  return {mixed(colour.red(), below.red()), mixed(colour.green(), below.green()),
+          mixed(colour.blue(), below.blue())};
+}
+
+void LanePainter::draw_columns(const QRect& row, float faintest) {
   const bool any =
       std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.covered > 0; });
   if (!any) return;
@@ -141,7 +171,7 @@ void LanePainter::draw_columns(const QRect& row) {
     const Column& column = columns_[x];
     pixels[x] = 0;
     if (column.covered <= 0) continue;
-    const float alpha = std::min(1.0F, kFaintest + (1 - kFaintest) * column.covered);
+    const float alpha = std::min(1.0F, faintest + (1 - faintest) * column.covered);
     const auto strength = static_cast<int>(alpha * static_cast<float>(qAlpha(column.colour)));
     pixels[x] =
         qPremultiply(qRgba(qRed(column.colour), qGreen(column.colour), qBlue(column.colour), strength));
@@ -167,14 +197,14 @@ void LanePainter::items(const Lane& lane, int index, const Slice& slice, const Q
         wide_items.push_back(&item);
         continue;
       }
-      QColor colour = scene_.theme.of(lane, item, *scene_.names);
+      // Too narrow for a mark of its own.
+      QColor colour = item.late() ? scene_.theme.wait : colour_of(lane, item);
       if (is_dimmed(lane, item)) colour.setAlphaF(0.15F);
       narrow(item, x0, x1, colour);
     }
-    draw_columns(row);
+    draw_columns(row, is_rare(lane.kind) ? kFaintestRare : kFaintest);
     for (const Item* item : wide_items) {
-      QColor colour = scene_.theme.of(lane, *item, *scene_.names);
-      if (lane.kind == LaneKind::kPlan) colour.setAlphaF(0.55F);
+      QColor colour = colour_of(lane, *item);
       if (is_dimmed(lane, *item)) colour.setAlphaF(0.15F);
       wide(lane, index, *item, scene_.time.x_of(item->start_ns), scene_.time.x_of(item->end_ns), row, colour);
     }
@@ -266,9 +296,7 @@ void LanePainter::curve(const Lane& lane, const Slice& slice, const QRect& area)
 
 void LanePainter::memory(const Lane& lane, const Slice& slice, const QRect& area) {
   const Theme& theme = scene_.theme;
-  double highest = lane.limit;
-  for (const Sample& sample : slice.samples) highest = std::max(highest, sample.high);
-  const double full = std::max(highest * 1.12, 1.0);
+  const double full = memory_scale(lane, slice), highest = full > 1 ? full / kHeadroom : 0;
   const auto top = [&](double value) {
     return area.height() - static_cast<int>(std::lround(value / full * area.height()));
   };

@@ -9,6 +9,9 @@
 
 namespace tferry::gui {
 
+/// The bytes that the full height of a lane of memory stands for.
+double memory_scale(const Lane& lane, const Slice& slice);
+
 /// Draws the events of lanes. Events of less than three pixels are gathered by pixel column and drawn as one
 /// image, so that a frame costs the same whatever their number; the colour of a column is that of what takes
 /// most of it, its strength the share of the time that is covered.
@@ -34,7 +37,8 @@ class LanePainter {
   void narrow(const Item& item, double x0, double x1, const QColor& colour);
   void wide(const Lane& lane, int index, const Item& item, double x0, double x1, const QRect& row,
             const QColor& colour);
-  void draw_columns(const QRect& row);
+  void draw_columns(const QRect& row, float faintest);
+  QColor colour_of(const Lane& lane, const Item& item) const;
   QString label(const Lane& lane, const Item& item) const;
   bool is_dimmed(const Lane& lane, const Item& item) const;
   void limit_line(const QRect& area, double share, const QString& text, const QColor& colour);

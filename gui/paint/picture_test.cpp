@@ -64,7 +64,9 @@ class PictureTest : public ::testing::Test {
     scene_.names = session_->names;
     scene_.layout = TimelineLayout(*scene_.overview, {});
     scene_.time = TimeMap(scene_.overview->range, lanes_width(kSize.width()));
-    scene_.picture = session_->reader->read(scene_.time.visible(), scene_.time.ns_per_pixel());
+    scene_.picture =
+        session_->reader->read(scene_.time.visible(), scene_.time.ns_per_pixel(), {},
+                               scene_.layout.tensors_between(*scene_.overview, 0, kSize.height()));
   }
   QImage page() const {
     QImage image(kSize, QImage::Format_RGB32);

@@ -10,6 +10,7 @@
 #include <QSize>
 
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct Scene {
   TimeMap time{{0, 1}, 1};
   TimelineLayout layout;
   Theme theme = Theme::light();
-  int scroll = 0;  ///< pixels of the content above the window
+  int scroll = 0;           ///< pixels of the content above the window
+  std::set<int> folded;     ///< groups of which only the head is there
+  int selected_group = -1;  ///< whose head is selected
   EventRef selected;
   int selected_lane = -1;
   std::optional<TimeRange> measured;          ///< what was dragged over

@@ -40,13 +40,19 @@ std::set<int> folded_at_first(const Overview& overview) {
 
 int lane_height(const Lane& lane) { return row_height(lane) * lane.rows + kGap; }
 
-TimelineLayout::TimelineLayout(const Overview& overview, const std::set<int>& folded) {
+TimelineLayout::TimelineLayout(const Overview& overview, const std::set<int>& folded,
+                               const QString& tensors) {
   for (int group = 0; group < static_cast<int>(overview.groups.size()); ++group) {
     strips_.push_back({group, -1, height_, kGroupHeight});
     height_ += kGroupHeight + kGap;
     if (folded.contains(group)) continue;
     for (const int lane : overview.groups[static_cast<std::size_t>(group)].lanes) {
-      const int height = lane_height(overview.lanes[static_cast<std::size_t>(lane)]);
+      const Lane& what = overview.lanes[static_cast<std::size_t>(lane)];
+      if (!tensors.isEmpty() && what.kind == LaneKind::kTensor &&
+          !what.title.contains(tensors, Qt::CaseInsensitive) &&
+          !what.name.contains(tensors, Qt::CaseInsensitive))
+        continue;
+      const int height = lane_height(what);
       strips_.push_back({group, lane, height_, height - kGap});
       height_ += height;
     }
@@ -59,6 +65,16 @@ const TimelineLayout::Strip* TimelineLayout::at(int y) const {
     if (strip.y <= y && y < strip.y + strip.height) return &strip;
   }
   return nullptr;
+}
+
+std::set<int> TimelineLayout::tensors_between(const Overview& overview, int from_y, int to_y) const {
+  std::set<int> lanes;
+  for (const Strip& strip : strips_) {
+    if (strip.lane < 0 || strip.y + strip.height < from_y || strip.y > to_y) continue;
+    if (overview.lanes[static_cast<std::size_t>(strip.lane)].kind == LaneKind::kTensor)
+      lanes.insert(strip.lane);
+  }
+  return lanes;
 }
 
 const TimelineLayout::Strip* TimelineLayout::of_lane(int lane) const {

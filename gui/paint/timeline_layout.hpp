@@ -25,14 +25,17 @@ class TimelineLayout {
   };
 
   TimelineLayout() = default;
-  /// Of folded groups only the head is there.
-  TimelineLayout(const Overview& overview, const std::set<int>& folded);
+  /// Of folded groups only the head is there; of tensors only those whose title has `tensors` in it, any
+  /// case.
+  TimelineLayout(const Overview& overview, const std::set<int>& folded, const QString& tensors = {});
 
   const std::vector<Strip>& strips() const { return strips_; }
   int height() const { return height_; }
   /// The strip at `y` of the content; nullptr below the last.
   const Strip* at(int y) const;
   const Strip* of_lane(int lane) const;
+  /// The lanes of tensors between two heights of the content.
+  std::set<int> tensors_between(const Overview& overview, int from_y, int to_y) const;
 
  private:
   std::vector<Strip> strips_;

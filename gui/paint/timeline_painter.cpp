@@ -144,7 +144,12 @@ class Frame {
       font.setBold(true);
       painter_.setFont(font);
       painter_.setPen(scene_.theme.text);
-      TextCache::of_this_thread(true).draw(painter_, rect.adjusted(10, 0, -10, 0), group.title);
+      TextCache::of_this_thread(true).draw(painter_, rect.adjusted(26, 0, -10, 0), group.title);
+      fold_mark(rect, scene_.folded.contains(strip.group));
+      if (strip.group == scene_.selected_group) {
+        painter_.setPen(QPen(scene_.theme.accent, 2));
+        painter_.drawRect(rect.adjusted(1, 1, -1, -1));
+      }
       font.setBold(false);
       painter_.setFont(font);
       return;
@@ -153,6 +158,23 @@ class Frame {
     painter_.setPen(strip.lane == scene_.selected_lane ? scene_.theme.accent : scene_.theme.text);
     const QRect box(10, rect.top(), kTitleWidth - 18, std::min(rect.height(), row_height(lane)));
     TextCache::of_this_thread().draw(painter_, box, lane.title);
+  }
+
+  /// A triangle: to the right where the group is folded, else down.
+  void fold_mark(const QRect& rect, bool folded) {
+    const QPointF middle(15, rect.top() + rect.height() / 2.0);
+    QPolygonF triangle;
+    if (folded) {
+      triangle << middle + QPointF(-3, -5) << middle + QPointF(4, 0) << middle + QPointF(-3, 5);
+    } else {
+      triangle << middle + QPointF(-5, -3) << middle + QPointF(5, -3) << middle + QPointF(0, 4);
+    }
+    painter_.save();
+    painter_.setRenderHint(QPainter::Antialiasing);
+    painter_.setPen(Qt::NoPen);
+    painter_.setBrush(scene_.theme.muted);
+    painter_.drawPolygon(triangle);
+    painter_.restore();
   }
 
   void axis(const Ticks& ticks) {
@@ -170,9 +192,9 @@ class Frame {
       painter_.setPen(scene_.theme.border);
       painter_.drawLine(x, kAxisHeight - 7, x, kAxisHeight - 2);
       painter_.setPen(scene_.theme.text);
-      TextCache::of_this_thread().draw(
-          painter_, QRect(x + 4, 0, 200, kAxisHeight - 4),
-          moment_text(time - scene_.overview->origin_ns, static_cast<double>(ticks.step_ns)));
+      const QString text = moment_text(time - scene_.overview->origin_ns, static_cast<double>(ticks.step_ns));
+      if (x + 4 + TextCache::of_this_thread().width(painter_, text) > size_.width()) continue;
+      TextCache::of_this_thread().draw(painter_, QRect(x + 4, 0, 200, kAxisHeight - 4), text);
     }
     painter_.setClipping(false);
   }
@@ -233,6 +255,8 @@ void legend(QPainter& painter, const Scene& scene, const QRect& area) {
                            {theme.memory_dead, "dead", LaneKind::kMemory, -1},
                            {theme.memory_parked, "parked", LaneKind::kMoves, -1},
                            {theme.wait, "waits for memory", LaneKind::kGates, -1},
+                           {theme.wait, "late: after it was needed", LaneKind::kPlan, -1},
+                           {theme.wait, "late: an operation waited", LaneKind::kMoves, -1},
                            {theme.wait, "time lost to other transfers", LaneKind::kContention, -1}};
   int x = area.left();
   for (const Entry& entry : entries) {

@@ -3,7 +3,9 @@
 #include "gui/report/panel_reports.hpp"
 #include "gui/time/time_text.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace tferry::gui {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 /// Reading all operations again takes seconds a million of them; the window's answers shall not take longer.
 constexpr std::int64_t kMostOperations = 500'000;
 constexpr int kRounds = 20;             // of each point's plan; tferry analyze --curve takes 30
+constexpr double kRead = 0.15;          // of the time, about, to read all operations again
 constexpr double kHardlySlower = 1.05;  // of the time with everything in memory
 
 cli::Table stored(const cli::Scope& scope) {
@@ -34,11 +37,12 @@ cli::Table stored(const cli::Scope& scope) {
   return table;
 }
 
-void add_rank(const cli::Scope& scope, const analyzer::RankAnalysis& rank, cli::Table& table) {
+void add_rank(const cli::Scope& scope, const analyzer::RankAnalysis& rank, cli::Table& table,
+              const Step& step) {
   const std::string gpu = scope.gpu_name(rank.source.device_id);
   std::int64_t smallest = 0;
   double in_memory = 0;
-  for (const analyzer::CurvePoint& point : analyzer::budget_curve(rank.typical->workload, kRounds)) {
+  for (const analyzer::CurvePoint& point : analyzer::budget_curve(rank.typical->workload, kRounds, step)) {
     const std::int64_t budget = point.budget + rank.typical->resident_bytes;
     table.add(cli::KnownBy::kSimulated,
               {gpu, point.oversubscription, budget, point.bound_ns, point.lms_ns, point.planned_ns});
@@ -53,7 +57,10 @@ void add_rank(const cli::Scope& scope, const analyzer::RankAnalysis& rank, cli::
 
 }  // namespace
 
-std::vector<cli::Table> report_curve(const cli::Scope& scope) {
+std::vector<cli::Table> report_curve(const cli::Scope& scope, const Step& step) {
+  const auto told = [&](double share) {
+    if (step) step(share);
+  };
   cli::Table table("curve", "An iteration by budget",
                    {{"gpu"},
                     {"footprint_over_budget"},
@@ -67,10 +74,16 @@ std::vector<cli::Table> report_curve(const cli::Scope& scope) {
     analyzer::AnalysisOptions options;
     options.oversubscription = 1.5;  // any: it is the workload that is wanted
     options.plan = false;
-    for (const analyzer::RankAnalysis& rank : analyzer::analyze_session(scope.session(), options)) {
+    told(0.02);
+    const std::vector<analyzer::RankAnalysis> ranks = analyzer::analyze_session(scope.session(), options);
+    const auto count = static_cast<double>(std::max<std::size_t>(1, ranks.size()));
+    double done = 0;
+    for (const analyzer::RankAnalysis& rank : ranks) {
       if (!scope.includes(rank.source.process_id, rank.source.device_id)) continue;
       if (rank.bound && rank.typical) {
-        add_rank(scope, rank, table);
+        add_rank(scope, rank, table,
+                 [&](double share) { told(kRead + (1 - kRead) * (done + share) / count); });
+        ++done;
       } else {
         for (const std::string& why : rank.unknown) table.notes.push_back("unknown: " + why);
       }

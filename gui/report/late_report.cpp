@@ -1,10 +1,30 @@
 #include "gui/report/panel_reports.hpp"
+#include "gui/session/plan_lane.hpp"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 
 namespace tferry::gui {
 namespace {
+
+/// After the start of an iteration, by tensor: when the plan first wants it back.
+std::map<std::string, double> first_wanted(trace::Session& session, std::int64_t plan) {
+  std::map<std::string, double> first;
+  const auto iteration = session.first<trace::IterationRow>(
+      "WHERE regular = 1 AND process_id = (SELECT process_id FROM plan WHERE id = ?) ORDER BY number", plan);
+  if (!iteration) return first;
+  PlanTimes times(session, plan);
+  for (const PlannedMove& move : times.of(iteration->id)) {
+    if (move.kind != trace::TransferKind::kFetch) continue;
+    const std::string name = move.tensor.empty() ? "tensor " + std::to_string(move.tensor_id) : move.tensor;
+    const auto after = static_cast<double>(move.start_ns - iteration->start_ns);
+    const auto [place, is_new] = first.try_emplace(name, after);
+    if (!is_new) place->second = std::min(place->second, after);
+  }
+  return first;
+}
 
 /// What the newest plan of the session moves of each tensor, in every iteration.
 cli::Table planned(const cli::Scope& scope) {
@@ -16,13 +36,14 @@ cli::Table planned(const cli::Scope& scope) {
   const auto plan = scope.value<std::int64_t>("SELECT max(id) FROM plan WHERE " +
                                               scope.condition("process_id", "device_id", ""));
   if (!plan) return table;
+  const std::map<std::string, double> wanted = first_wanted(scope.session(), *plan);
   scope.select(
-      "SELECT coalesce(tensor, 'tensor ' || tensor_id), count(*), sum(bytes), min(planned_start_ns) FROM "
+      "SELECT coalesce(tensor, 'tensor ' || tensor_id), count(*), sum(bytes) FROM "
       "plan_action WHERE plan_id = " +
           std::to_string(*plan) + " AND kind = 2 GROUP BY 1 ORDER BY 3 DESC",
       [&](trace::Statement& row) {
         std::optional<double> first;
-        row.get(3, first);
+        if (const auto at = wanted.find(row.shown(0)); at != wanted.end()) first = at->second;
         table.add(cli::KnownBy::kSimulated, {row.shown(0), row.integer(1), row.integer(2), first});
       });
   return table;

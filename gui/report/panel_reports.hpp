@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/report/reports.hpp"
+#include "gui/report/explain_report.hpp"
 
 #include <string>
 #include <vector>
@@ -16,7 +17,9 @@ const cli::ReportKind& find_panel_report(const std::string& name);
 std::vector<cli::Table> report_matrix(const cli::Scope& scope);  ///< GPUs by GPUs: time lost per iteration
 std::vector<cli::Table> report_late(
     const cli::Scope& scope);  ///< planned against actual movements, by tensor
-std::vector<cli::Table> report_curve(const cli::Scope& scope);  ///< step time against budget; takes seconds
+/// Step time against budget; takes seconds. `step` is told the share that is done.
+std::vector<cli::Table> report_curve(const cli::Scope& scope, const Step& step = {});
+std::vector<cli::Table> report_why(const cli::Scope& scope);  ///< says how to ask why a tensor moves
 std::vector<cli::Table> report_waterfall(
     const cli::Scope& scope);  ///< the parts of an iteration, adding up to it
 std::vector<cli::Table> report_advice(const cli::Scope& scope);  ///< what to do about it

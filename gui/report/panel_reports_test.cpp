@@ -123,6 +123,20 @@ TEST(AdviceTest, RestsOnWhatTheSessionHas) {
               HasSubstr("tferry analyze --oversubscribe 1.5"));
 }
 
+TEST(MemoryTest, IsToldByModuleWhereTheProgramNamedIt) {
+  const trace::TestDirectory directory;
+  const std::string path = directory / "named.tferry";
+  write_planned_session(path);
+  EXPECT_EQ(report(path, "memory").size(), 3u) << "the peak, by category, by size";
+  trace::Database(path, trace::Database::Mode::kReadWrite)
+      .execute("INSERT INTO allocation_name VALUES (1, 'layers.1.weight', 'weight', 'pytorch')");
+  const std::vector<cli::Table> tables = report(path, "memory");
+  ASSERT_EQ(tables.size(), 4u);
+  EXPECT_THAT(plain(tables[1]), HasSubstr("weight,1,67108864,1,measured"));
+  EXPECT_THAT(plain(tables[2]), HasSubstr("weight,layers.1.weight"));
+  EXPECT_THAT(plain(tables[3]), HasSubstr("weight,layers.1,67108864"));
+}
+
 TEST(CompareTest, SumsUpDifferencesPerIteration) {
   const trace::TestDirectory directory;
   const std::string path = directory / "slower.tferry";

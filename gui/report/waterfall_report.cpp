@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tferry::gui {
 namespace {
@@ -131,17 +132,19 @@ cli::Table of_run(const cli::Scope& scope, const trace::RunRow& run) {
   return waterfall.finish("measured", kMeasured);
 }
 
-/// What a recording itself says, with or without a budget: the mean of its iterations.
+/// What a recording itself says, with or without a budget: the median of its regular iterations.
 std::optional<cli::Table> of_recording(const cli::Scope& scope, const trace::BoundRow& bound) {
   const std::string process = std::to_string(bound.process_id);
   const std::string iterations = " FROM iteration WHERE process_id = " + process;
-  const auto all = scope.value<double>("SELECT avg(end_ns - start_ns)" + iterations);
-  const auto regular = scope.value<double>("SELECT avg(end_ns - start_ns)" + iterations + " AND regular = 1");
+  std::vector<double> lasted;
+  scope.select("SELECT end_ns - start_ns" + iterations + " AND regular = 1 ORDER BY 1",
+               [&](trace::Statement& row) { lasted.push_back(row.real(0)); });
+  if (lasted.empty() || !bound.in_memory_ns) return std::nullopt;
   const auto count = scope.value<std::int64_t>("SELECT count(*)" + iterations).value_or(0);
-  if (!all || !regular || !bound.in_memory_ns || count == 0) return std::nullopt;
-  Waterfall waterfall("A recorded iteration of GPU " + scope.gpu_name(bound.device_id) + ", the mean of " +
-                          std::to_string(count),
-                      *all);
+  const std::string regular = std::to_string(lasted.size()) + " of " + std::to_string(count);
+  Waterfall waterfall("A recorded iteration of GPU " + scope.gpu_name(bound.device_id) + ", the median of " +
+                          std::to_string(lasted.size()),
+                      lasted[(lasted.size() - 1) / 2]);
   const std::string of_rank =
       " WHERE process_id = " + process + " AND device_id = " + std::to_string(bound.device_id.value_or(0));
   const bool moved = scope.value<std::int64_t>("SELECT count(*) FROM swap" + of_rank).value_or(0) > 0;
@@ -158,8 +161,7 @@ std::optional<cli::Table> of_recording(const cli::Scope& scope, const trace::Bou
                                   "waits for memory beyond what the bound forces"});
   waterfall.part("contention", contention(scope, bound.process_id, bound.device_id.value_or(0)));
   waterfall.part("off plan",
-                 {*all - *regular, kMeasured,
-                  "iterations with other operations than usual took longer: shared out over all"});
+                 {0.0, kMeasured, regular + " iterations have the usual operations; told is one of these"});
   waterfall.rest("overhead",
                  "what is left: the program between its kernels, the recording, and whatever is "
                  "unknown above");

@@ -30,6 +30,9 @@ class Facts {
       case EventTable::kContention:
         contention();
         break;
+      case EventTable::kAllocation:
+        allocation();
+        break;
       case EventTable::kSwap:
         return actual_move_facts(session_, overview_, result_.event);
       case EventTable::kPlanAction:
@@ -155,6 +158,37 @@ class Facts {
     add_bytes("bytes", row->bytes);
     add_number("value", row->value);
     add_call(*row);
+  }
+
+  /// A stretch of a tensor's life.
+  void allocation() {
+    const auto row = session_.first<trace::AllocationRow>("WHERE id = ?", result_.event.id);
+    if (!row) return;
+    result_.title = QStringLiteral("Allocation %1").arg(row->allocation);
+    const auto tensor = session_.first<trace::TensorRow>(
+        "WHERE id IN (SELECT tensor_id FROM tensor_allocation WHERE allocation_id = ?)", row->id);
+    if (tensor) {
+      result_.tensor =
+          tensor->name ? QString::fromStdString(*tensor->name) : QStringLiteral("tensor %1").arg(tensor->id);
+      result_.title = result_.tensor;
+    }
+    for (const auto& named : session_.rows<trace::AllocationNameRow>("WHERE allocation_id = ?", row->id)) {
+      add("the program calls it", QString::fromStdString(named.name));
+      if (named.category) add("category", QString::fromStdString(*named.category));
+    }
+    add("allocated", moment_text(row->alloc_ns - overview_.origin_ns, 1));
+    add("freed", row->free_ns ? moment_text(*row->free_ns - overview_.origin_ns, 1)
+                              : QStringLiteral("not while this was recorded"));
+    add_bytes("bytes", row->bytes);
+    if (row->reserved_bytes != row->bytes) add_bytes("counted as", row->reserved_bytes);
+    add("memory", memory(row->memory_kind));
+    add("may be moved", row->movable != 0 ? QStringLiteral("yes") : QStringLiteral("no: too small"));
+    if (tensor) {
+      add("life", tensor->persistent != 0 ? QStringLiteral("persistent") : QStringLiteral("iteration"));
+      add_number("accesses per iteration", tensor->accesses);
+    }
+    add("movements", count_text(session_.integer("SELECT count(*) FROM swap WHERE allocation_id = " +
+                                                 std::to_string(row->id))));
   }
 
   /// A window: who lost how much to whom in it.

@@ -13,6 +13,7 @@ namespace tferry::gui {
 struct EventFacts {
   EventRef event;
   QString title;
+  QString tensor;                                  ///< that it is about, as reports name it; empty: none
   std::vector<std::pair<QString, QString>> facts;  ///< name, value; what is unknown is left out
 };
 

@@ -72,6 +72,7 @@ struct Lane {
   double capacity = 0;               ///< of a counter in bytes/s or of memory in bytes; 0: unknown
   double limit = 0;                  ///< budget of memory; 0: none
   QString title;
+  QString name;  ///< of a tensor, as the analysis and plans name it
   QString hint;  ///< a sentence for the tooltip of the title
 };
 
@@ -109,6 +110,9 @@ struct Sample {
   double part = 0;
   double beyond = 0;
 };
+
+/// In the tone of a copy: from pageable host memory, or to it, which the driver stages.
+inline constexpr std::uint8_t kPageable = 0x80;
 
 /// What one lane shows in a range. Immutable once it is handed over.
 struct Slice {

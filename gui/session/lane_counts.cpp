@@ -78,11 +78,13 @@ void read_detail_lanes(trace::Session& session, std::vector<LaneCount>& counts) 
 
 }  // namespace
 
-std::vector<LaneCount> count_lanes(trace::Session& session) {
+std::vector<LaneCount> count_lanes(trace::Session& session, const std::function<void(double)>& step) {
+  double done = 0;
   std::vector<LaneCount> counts;
   const bool summarised = trace::has_detail(session.database());
   if (summarised) read_detail_lanes(session, counts);
   for (const Source& source : kSources) {
+    if (step) step(++done / static_cast<double>(std::size(kSources) + 1));
     if (summarised && is_summarised(source.table)) continue;
     select(session, sql_of(source), [&](trace::Statement& row) {
       counts.push_back({source.table, row.integer(0), row.integer(1), row.integer(2), row.integer(3),

@@ -3,6 +3,7 @@
 #include "gui/session/lane.hpp"
 #include "trace/session.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct LaneCount {
 
 /// All lanes of recorded and derived tables; of the level-of-detail tables where the session has them, else
 /// counted from the events, which takes a second per two million of them. Throws trace::SessionError.
-std::vector<LaneCount> count_lanes(trace::Session& session);
+/// `step` is told the share that is done.
+std::vector<LaneCount> count_lanes(trace::Session& session, const std::function<void(double)>& step = {});
 
 /// Runs a select and calls `visit(statement)` for each row. Throws trace::SessionError.
 template <typename Visit, typename... Parameters>

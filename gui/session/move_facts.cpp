@@ -85,6 +85,7 @@ EventFacts actual_move_facts(trace::Session& session, const Overview& overview, 
   const auto swap = session.first<trace::SwapRow>("WHERE id = ?", event.id);
   if (!swap) return facts;
   const QString name = swap->allocation_id ? name_of(session, *swap->allocation_id) : QString();
+  facts.tensor = name;
   facts.title = word(swap->kind) + (name.isEmpty() ? QString() : QStringLiteral(" of ") + name);
   const TimeRange range = ran(session, *swap);
   add_times(facts, overview, range);
@@ -125,12 +126,14 @@ EventFacts planned_move_facts(trace::Session& session, const NameBook& names, co
   if (!move) return facts;
   const QString name = move->tensor.empty() ? QStringLiteral("tensor %1").arg(move->tensor_id)
                                             : QString::fromStdString(move->tensor);
+  facts.tensor = name;
   facts.title = QStringLiteral("Planned: ") + word(move->kind).toLower() + QStringLiteral(" of ") + name;
   add_times(facts, overview, {move->start_ns, move->end_ns});
   add_bytes(facts, move->bytes, move->offset, 0);
   add(facts, "plan", QString::number(plan));
   add(facts, "after operation", operation_name(session, names, move->iteration_id, move->after_position));
-  add(facts, "before operation", operation_name(session, names, move->iteration_id, move->before_position));
+  add(facts, comes_in(move->kind) ? "before operation" : "may come back from",
+      operation_name(session, names, move->iteration_id, move->before_position));
   if (move->needed_ns > 0) {
     const std::int64_t spare = move->needed_ns - move->end_ns;
     add(facts, spare >= 0 ? "to spare" : "too late by", duration_text(std::abs(spare)));

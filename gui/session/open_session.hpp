@@ -1,10 +1,10 @@
 #pragma once
 
 #include "gui/session/overview.hpp"
+#include "gui/session/progress.hpp"
 #include "gui/session/slice_reader.hpp"
 #include "trace/session.hpp"
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -17,9 +17,8 @@ struct OpenSession {
   OverviewPtr overview;
   std::unique_ptr<SliceReader> reader;
 
-  /// Throws trace::SessionError, also soon after `cancelled` became true.
-  static std::unique_ptr<OpenSession> open(const std::string& path,
-                                           const std::atomic<bool>* cancelled = nullptr);
+  /// Throws trace::SessionError; where `progress` was cancelled also soon after, or WorkCancelled.
+  static std::unique_ptr<OpenSession> open(const std::string& path, Progress* progress = nullptr);
   /// Once more, for another thread, with an overview that is known already.
   static std::unique_ptr<OpenSession> open_like(const std::string& path, OverviewPtr overview);
 };

@@ -6,10 +6,12 @@
 #include "gui/session/moves_lane.hpp"
 #include "gui/session/tensor_lanes.hpp"
 #include "gui/session/warnings.hpp"
+#include "gui/time/time_text.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string>
 
 namespace tferry::gui {
 namespace {
@@ -102,14 +104,18 @@ int depth_of_markers(trace::Session& session, std::int64_t process, std::int64_t
 
 class Builder {
  public:
-  Builder(trace::Session& session, const NameBook& names) : session_(session), names_(names) {}
+  Builder(trace::Session& session, const NameBook& names, const std::function<void(double)>& step)
+      : session_(session), names_(names), step_(step) {}
 
   Overview make() {
     overview_.path = QString::fromStdString(session_.path());
     overview_.analyzed = session_.meta("analysis.created").has_value();
-    for (const LaneCount& count : count_lanes(session_)) add(count);
+    const auto counted = [this](double share) { told(kCounting * share); };
+    for (const LaneCount& count : count_lanes(session_, counted)) add(count);
+    told(kCounting);
     add_plan();
     for (Lane& lane : tensor_lanes(session_)) overview_.lanes.push_back(std::move(lane));
+    told(0.95);
     find_range();
     group();
     overview_.origin_ns = session_.integer("SELECT coalesce(min(start_ns), 0) FROM process");
@@ -119,6 +125,12 @@ class Builder {
   }
 
  private:
+  static constexpr double kCounting = 0.8;  // of the time, about
+
+  void told(double share) const {
+    if (step_) step_(share);
+  }
+
   void add(const LaneCount& count) {
     if (count.count == 0) return;
     const bool derived = count.table == EventTable::kIteration || count.table == EventTable::kContention;
@@ -230,19 +242,31 @@ class Builder {
       const std::vector<int> lives(tensors, lanes.end());
       lanes.erase(tensors, lanes.end());
       overview_.groups.push_back({group_title(session_, pair.first, pair.second), std::move(lanes), false});
-      if (!lives.empty()) overview_.groups.push_back({QStringLiteral("Largest tensors"), lives, true});
+      if (!lives.empty()) overview_.groups.push_back({tensors_title(pair, lives), lives, true});
     }
+  }
+
+  QString tensors_title(const ProcessDevice& of, const std::vector<int>& lives) {
+    const auto shown = static_cast<std::int64_t>(lives.size());
+    const std::int64_t all =
+        session_.integer("SELECT count(*) FROM tensor WHERE process_id = " + std::to_string(of.first) +
+                         " AND device_id = " + std::to_string(of.second));
+    const QString title = QStringLiteral("Tensors, largest first   ·   ");
+    return shown < all ? title + QStringLiteral("%1 of %2").arg(count_text(shown), count_text(all))
+                       : title + count_text(shown);
   }
 
   trace::Session& session_;
   const NameBook& names_;
+  const std::function<void(double)>& step_;
   Overview overview_;
 };
 
 }  // namespace
 
-Overview make_overview(trace::Session& session, const NameBook& names) {
-  return Builder(session, names).make();
+Overview make_overview(trace::Session& session, const NameBook& names,
+                       const std::function<void(double)>& step) {
+  return Builder(session, names, step).make();
 }
 
 }  // namespace tferry::gui

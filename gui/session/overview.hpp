@@ -8,6 +8,7 @@
 #include <QString>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct Overview {
 
 using OverviewPtr = std::shared_ptr<const Overview>;
 
-/// Finds out which lanes a session has. Throws trace::SessionError.
-Overview make_overview(trace::Session& session, const NameBook& names);
+/// Finds out which lanes a session has. `step` is told the share that is done. Throws trace::SessionError.
+Overview make_overview(trace::Session& session, const NameBook& names,
+                       const std::function<void(double)>& step = {});
 
 }  // namespace tferry::gui

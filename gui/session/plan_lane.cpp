@@ -93,7 +93,9 @@ std::vector<PlannedMove> PlanTimes::times(std::int64_t iteration_id) {
     move.after_position = action.after_position;
     move.before_position = action.before_position;
     const bool next = action.before_position < action.after_position;
-    move.needed_ns = operations.start(action.before_position + (next ? operations.count : 0));
+    // Of what leaves it is when there is room for it again: nothing waits for that.
+    if (comes_in(action.kind))
+      move.needed_ns = operations.start(action.before_position + (next ? operations.count : 0));
     if (action.planned_start_ns && action.planned_end_ns) {
       move.start_ns = iteration->start_ns + static_cast<std::int64_t>(*action.planned_start_ns);
       move.end_ns = iteration->start_ns + static_cast<std::int64_t>(*action.planned_end_ns);

@@ -21,7 +21,7 @@ struct PlannedMove {
   std::int64_t offset = 0, bytes = 0;
   std::int64_t after_position = 0, before_position = 0;  ///< operations of the iteration
   std::int64_t start_ns = 0, end_ns = 0;
-  std::int64_t needed_ns = 0;  ///< the operation that needs it began then; 0: unknown
+  std::int64_t needed_ns = 0;  ///< the operation that needs it began then; 0: unknown, or it leaves
 
   /// As the id of an event: the same movement of another iteration is another event.
   std::int64_t id() const { return iteration_id << 32 | action_id; }

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tferry::gui {
 namespace {
 
@@ -125,6 +127,32 @@ TEST_F(PlanLaneTest, TheNextPlannedMovementIsFoundInBothDirections) {
       next_in_lane(session_->session, *session_->overview, lane, next.range.from_ns, -1);
   EXPECT_EQ(before.range.from_ns, kStart + 4 * kMs);
   EXPECT_EQ(found_event(session_->session, *session_->overview, next.event).lane, lane);
+}
+
+TEST_F(PlanLaneTest, TheLifeOfATensorTellsWhatItIs) {
+  open_changed("INSERT INTO allocation_name VALUES (1, 'layers.1.weight', 'weight', 'pytorch')");
+  const std::string life = facts({EventTable::kAllocation, 1});
+  for (const char* told : {"layer1.weight\n", "the program calls it: layers.1.weight", "category: weight",
+                           "bytes: 64 MiB", "life: persistent", "movements: 4"})
+    EXPECT_NE(life.find(told), std::string::npos) << told << " in " << life;
+  const Lane& lane = *std::find_if(session_->overview->lanes.begin(), session_->overview->lanes.end(),
+                                   [](const Lane& one) { return one.kind == LaneKind::kTensor; });
+  EXPECT_EQ(lane.name.toStdString(), "layer1.weight") << "as plans name it";
+  EXPECT_EQ(plain(lane.title), "layers.1.weight   64 MiB") << "as the program does";
+}
+
+TEST_F(PlanLaneTest, TheNextEventOfATensorIsWhatUsesIt) {
+  open_changed(
+      "INSERT INTO access (process_id, operation, allocation_id, \"offset\", kind, known_by) VALUES (1, 2, "
+      "1, 0, 2, "
+      "1)");
+  const auto& lanes = session_->overview->lanes;
+  int lane = 0;
+  while (lanes[static_cast<std::size_t>(lane)].kind != LaneKind::kTensor) ++lane;
+  const FoundEvent use = next_in_lane(session_->session, *session_->overview, lane, kStart, 1);
+  EXPECT_EQ(use.event.table, EventTable::kKernel);
+  EXPECT_EQ(use.range.from_ns, kStart + 8 * kMs);
+  EXPECT_EQ(next_in_lane(session_->session, *session_->overview, lane, use.range.from_ns, 1).event.id, 0);
 }
 
 TEST_F(PlanLaneTest, WithoutMovementsItSaysThatNothingWasMoved) {

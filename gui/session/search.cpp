@@ -3,6 +3,7 @@
 #include "gui/session/contention_lanes.hpp"
 #include "gui/session/lane_counts.hpp"
 #include "gui/session/plan_lane.hpp"
+#include "gui/session/tensor_lanes.hpp"
 
 #include <QRegularExpression>
 
@@ -161,6 +162,7 @@ FoundEvent next_in_lane(trace::Session& session, const Overview& overview, int l
   if (lane < 0 || lane >= static_cast<int>(overview.lanes.size())) return best;
   const Lane& in = overview.lanes[static_cast<std::size_t>(lane)];
   if (in.kind == LaneKind::kPlan) return next_planned(session, in, lane, time, step);
+  if (in.kind == LaneKind::kTensor) return next_use(session, in, lane, time, step);
   for (const Place& place : kPlaces) {
     if (place.kind == in.kind)
       take_nearer(best, first_of(session, overview, place, lane_condition(in), time, step), step);

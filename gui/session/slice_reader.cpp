@@ -61,7 +61,9 @@ constexpr ItemSource kItems[] = {
      "end_ns IS NULL "
      "FROM memset WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns"},
     {LaneKind::kCopies, EventTable::kMemcpy,
-     "SELECT process_id, device_id, kind, owner, id, start_ns, coalesce(end_ns, start_ns), 0, bytes, kind, "
+     "SELECT process_id, device_id, kind, owner, id, start_ns, coalesce(end_ns, start_ns), 0, bytes, kind + "
+     "CASE "
+     "WHEN (kind = 1 AND source_kind = 1) OR (kind = 2 AND destination_kind = 1) THEN 128 ELSE 0 END, "
      "end_ns IS NULL "
      "FROM memcpy WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns"},
     {LaneKind::kMarkers, EventTable::kMarker,
@@ -94,25 +96,21 @@ constexpr ItemSource kItems[] = {
 class SliceReader::Reading {
  public:
   Reading(SliceReader& reader, TimeRange range, double ns_per_pixel, const std::function<bool()>& cancelled,
-          int only_lane, const std::set<int>& folded)
+          int only_lane, const std::set<int>& tensors)
       : reader_(reader),
         lanes_(reader.overview_->lanes),
         range_(range),
         ns_per_pixel_(ns_per_pixel),
         bucket_ns_(static_cast<std::int64_t>(ns_per_pixel)),
         cancelled_(cancelled),
-        only_lane_(only_lane) {
+        only_lane_(only_lane),
+        tensors_(tensors) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       index_.emplace(key_of(lanes_[i]), i);
       builders_.emplace_back(bucket_ns_, lanes_[i].rows);
       curves_.emplace_back(bucket_ns_);
     }
     nesting_.resize(lanes_.size());
-    unseen_.resize(lanes_.size());
-    for (const int group : folded) {
-      for (const int lane : reader_.overview_->groups[static_cast<std::size_t>(group)].lanes)
-        unseen_[static_cast<std::size_t>(lane)] = true;
-    }
     choose_levels();
   }
 
@@ -129,7 +127,8 @@ class SliceReader::Reading {
     read_plans();
     read_counters();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (lanes_[i].kind != LaneKind::kTensor || !is_wanted(i) || unseen_[i]) continue;
+      const bool in_sight = only_lane_ >= 0 || tensors_.contains(static_cast<int>(i));
+      if (lanes_[i].kind != LaneKind::kTensor || !is_wanted(i) || !in_sight) continue;
       check_cancelled();
       read_tensor(reader_.session_, lanes_[i], range_, reader_.overview_->range.to_ns,
                   [&](const Item& item) { builders_[i].add(item); });
@@ -143,8 +142,13 @@ class SliceReader::Reading {
         slices[i].samples = memory(i).samples(range_, bucket_ns_);
     }
     attribute_copies(slices);
+    const auto nothing = std::make_shared<const Slice>();
     std::vector<std::shared_ptr<const Slice>> done;
-    for (Slice& slice : slices) done.push_back(std::make_shared<const Slice>(std::move(slice)));
+    done.reserve(slices.size());
+    for (Slice& slice : slices) {
+      const bool empty = slice.items.empty() && slice.samples.empty();
+      done.push_back(empty ? nothing : std::make_shared<const Slice>(std::move(slice)));
+    }
     return done;
   }
 
@@ -391,7 +395,7 @@ class SliceReader::Reading {
   std::int64_t bucket_ns_;
   const std::function<bool()>& cancelled_;
   int only_lane_;
-  std::vector<bool> unseen_;  ///< in a folded group
+  const std::set<int>& tensors_;  ///< lanes of tensors that are in sight
   std::vector<std::optional<int>>
       levels_;  ///< of the summaries that a lane is read from; none: single events
   std::map<LaneKey, std::size_t> index_;
@@ -404,12 +408,12 @@ SliceReader::SliceReader(trace::Session& session, OverviewPtr overview)
     : session_(session), overview_(std::move(overview)) {}
 
 PicturePtr SliceReader::read(TimeRange range, double ns_per_pixel, const std::function<bool()>& cancelled,
-                             const std::set<int>& folded) {
+                             const std::set<int>& tensors) {
   auto picture = std::make_shared<Picture>();
   picture->range = range;
   picture->ns_per_pixel = ns_per_pixel;
   try {
-    picture->slices = Reading(*this, range, ns_per_pixel, cancelled, -1, folded).slices();
+    picture->slices = Reading(*this, range, ns_per_pixel, cancelled, -1, tensors).slices();
   } catch (const Cancelled&) {
     return nullptr;
   }
@@ -419,7 +423,8 @@ PicturePtr SliceReader::read(TimeRange range, double ns_per_pixel, const std::fu
 
 EventRef SliceReader::event_at(int lane, std::int64_t time, std::int64_t within_ns, int row) {
   const std::function<bool()> never;
-  const auto slices = Reading(*this, {time - within_ns, time + within_ns + 1}, 0, never, lane, {}).slices();
+  const std::set<int> none;
+  const auto slices = Reading(*this, {time - within_ns, time + within_ns + 1}, 0, never, lane, none).slices();
   const Item* best = nullptr;
   std::int64_t best_distance = 0;
   for (const Item& item : slices[static_cast<std::size_t>(lane)]->items) {

@@ -22,10 +22,10 @@ class SliceReader {
  public:
   SliceReader(trace::Session& session, OverviewPtr overview);
 
-  /// Empty when `cancelled`, asked now and then, said so on the way. Lanes of `folded`
-  /// groups may be left empty. Throws trace::SessionError.
+  /// Empty when `cancelled`, asked now and then, said so on the way. Of the lanes of tensors, of which there
+  /// may be thousands, only `tensors` are read. Throws trace::SessionError.
   PicturePtr read(TimeRange range, double ns_per_pixel, const std::function<bool()>& cancelled = {},
-                  const std::set<int>& folded = {});
+                  const std::set<int>& tensors = {});
   /// The event of a lane at a time, or the nearest within `within_ns`. Row: of nested lanes, -1 any.
   EventRef event_at(int lane, std::int64_t time, std::int64_t within_ns, int row = -1);
 

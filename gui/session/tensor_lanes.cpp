@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace tferry::gui {
 namespace {
-
-constexpr std::int64_t kLargest = 24;  // lanes for each process and GPU
 
 /// One park or fetch of an allocation.
 struct Move {
@@ -64,10 +63,28 @@ std::vector<Move> moves_of(trace::Session& session, std::int64_t allocation) {
   return moves;
 }
 
+struct ProgramName {
+  QString name, category;
+};
+
+/// What the program calls tensors, by tensor; PyTorch's names go before those of ranges.
+std::map<std::int64_t, ProgramName> names_of_program(trace::Session& session) {
+  std::map<std::int64_t, ProgramName> names;
+  select(session,
+         "SELECT tensor_id, name, coalesce(category, '') FROM allocation_name JOIN tensor_allocation USING "
+         "(allocation_id) ORDER BY source = 'pytorch'",
+         [&](trace::Statement& row) {
+           names[row.integer(0)] = {QString::fromStdString(row.shown(1)),
+                                    QString::fromStdString(row.shown(2))};
+         });
+  return names;
+}
+
 }  // namespace
 
 std::vector<Lane> tensor_lanes(trace::Session& session) {
   std::vector<Lane> lanes;
+  const std::map<std::int64_t, ProgramName> program_names = names_of_program(session);
   select(
       session,
       "SELECT id, process_id, device_id, bytes, coalesce(name, ''), coalesce(category, ''), first_ns, "
@@ -92,15 +109,44 @@ std::vector<Lane> tensor_lanes(trace::Session& session) {
         lane.first_ns = row.integer(6);
         lane.last_ns = row.integer(7);
         lane.longest_ns = lane.last_ns - lane.first_ns;
-        const QString name = QString::fromStdString(row.shown(4));
+        lane.name = QString::fromStdString(row.shown(4));
+        QString name = lane.name, category = QString::fromStdString(row.shown(5));
+        if (const auto known = program_names.find(lane.key); known != program_names.end()) {
+          name = known->second.name;
+          if (!known->second.category.isEmpty()) category = known->second.category;
+        }
         lane.title = (name.isEmpty() ? QStringLiteral("Tensor %1").arg(lane.key) : name) +
                      QStringLiteral("   ") + bytes_text(lane.capacity);
-        lane.hint = QString::fromStdString(row.shown(5)) +
-                    QStringLiteral(" On the card, hatched: parked; below: kernels and copies that use it.");
+        lane.hint = (name == lane.name ? QString() : lane.name + QStringLiteral("\n")) +
+                    (category.isEmpty() ? QString() : category + QStringLiteral(". ")) +
+                    QStringLiteral(
+                        "Blue: on the card; hatched: parked; below: kernels that use it. X tells why "
+                        "a plan moves it or lets it stay.");
         lanes.push_back(std::move(lane));
       },
-      kLargest);
+      kMostTensorLanes);
   return lanes;
+}
+
+FoundEvent next_use(trace::Session& session, const Lane& lane, int index, std::int64_t time, int step) {
+  FoundEvent found;
+  const std::string order =
+      step > 0 ? "> ? ORDER BY kernel.start_ns LIMIT 1" : "< ? ORDER BY kernel.start_ns DESC LIMIT 1";
+  std::string sql =
+      "SELECT kernel.id, kernel.start_ns, coalesce(kernel.end_ns, kernel.start_ns), kernel.name_id FROM "
+      "tensor_allocation JOIN access ON access.allocation_id = tensor_allocation.allocation_id JOIN kernel "
+      "ON "
+      "kernel.process_id = access.process_id AND kernel.operation = access.operation WHERE tensor_id = ? AND "
+      "kernel.start_ns ";
+  sql += order;
+  select(
+      session, sql,
+      [&](trace::Statement& row) {
+        found = {
+            {EventTable::kKernel, row.integer(0)}, index, {row.integer(1), row.integer(2)}, row.integer(3)};
+      },
+      lane.key, time);
+  return found;
 }
 
 void read_tensor(trace::Session& session, const Lane& lane, TimeRange range, std::int64_t session_end_ns,

@@ -3,7 +3,6 @@
 #include "cli/failure.hpp"
 #include "cli/report/scope.hpp"
 #include "gui/app/screenshot.hpp"
-#include "gui/report/panel_reports.hpp"
 #include "gui/time/time_text.hpp"
 #include "gui/window/key_help.hpp"
 #include "gui/window/row_navigation.hpp"
@@ -13,14 +12,11 @@
 #include <QCloseEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHeaderView>
-#include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QRegularExpression>
 #include <QSettings>
 #include <QStatusBar>
-#include <QTimer>
-#include <QToolBar>
 #include <QUrl>
 
 #include <algorithm>
@@ -29,9 +25,10 @@ namespace tferry::gui {
 namespace {
 
 constexpr int kMostRecent = 10;
-constexpr int kReloadDelayMs = 300;  // a file is written in several steps
 constexpr int kMessageMs = 4000;
 constexpr const char* kCompare = "compare";  // the report about two sessions
+constexpr const char* kPlan = "plan";
+constexpr const char* kWhy = "why";
 
 }  // namespace
 
@@ -43,6 +40,7 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   setCentralWidget(splitter_);
   make_panels();
   make_details();
+  make_status();
   make_menus();
   make_search();
   connect_view();
@@ -59,115 +57,13 @@ MainWindow::MainWindow(const Options& options, QWidget* parent)
   connect(&spools_, &SpoolFollower::made, this, [this](const QString& session) {
     const bool again = path_ == session && view_->overview() != nullptr;
     path_ = session;
-    watch();
+    file_.watch(path_);
     view_->open(path_, again);
   });
   connect(&spools_, &SpoolFollower::failed, this, [this](const QString& why) {
     statusBar()->showMessage(QStringLiteral("nothing to follow yet: ") + why);
   });
-  reload_.setSingleShot(true);
-  reload_.setInterval(kReloadDelayMs);
-  connect(&reload_, &QTimer::timeout, this, &MainWindow::follow);
-  connect(&watcher_, &QFileSystemWatcher::fileChanged, &reload_, qOverload<>(&QTimer::start));
-  connect(&watcher_, &QFileSystemWatcher::directoryChanged, &reload_, qOverload<>(&QTimer::start));
-}
-
-void MainWindow::make_panels() {
-  tabs_ = new QTabWidget;
-  tabs_->setDocumentMode(true);
-  tabs_->setAccessibleName(QStringLiteral("Reports"));
-  for (const cli::ReportKind& kind : panel_reports()) add_panel(kind.name, kind.what);
-  add_panel(kCompare, "what differs from the session below");
-  connect(tabs_, &QTabWidget::currentChanged, this, &MainWindow::refresh_panel);
-  panel_dock_ = new QDockWidget(QStringLiteral("Reports"));
-  panel_dock_->setObjectName(QStringLiteral("reports"));
-  panel_dock_->setWidget(tabs_);
-  addDockWidget(Qt::BottomDockWidgetArea, panel_dock_);
-  resizeDocks({panel_dock_}, {280}, Qt::Vertical);
-}
-
-void MainWindow::add_panel(const char* name, const char* what) {
-  auto* panel = new ReportPanel(QString::fromUtf8(name));
-  connect(panel, &ReportPanel::row_chosen, this, &MainWindow::row_chosen);
-  connect(panel, &ReportPanel::dot_chosen, this, &MainWindow::dot_chosen);
-  const int tab = tabs_->addTab(panel, QString::fromUtf8(name));
-  tabs_->setTabToolTip(tab, QString::fromUtf8(what));
-}
-
-void MainWindow::make_details() {
-  details_ = new QTableWidget(0, 2);
-  details_->horizontalHeader()->hide();
-  details_->horizontalHeader()->setStretchLastSection(true);
-  details_->verticalHeader()->hide();
-  details_->setShowGrid(false);
-  details_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  details_->setAccessibleName(QStringLiteral("The selected event"));
-  connect(details_, &QTableWidget::itemActivated, this, [this](const QTableWidgetItem* item) {
-    const QVariant index = item->data(Qt::UserRole);
-    if (!index.isValid() || index.toUInt() >= view_->relations().size()) return;
-    view_->timeline()->select(FoundEvent(view_->relations()[index.toUInt()].event));
-  });
-  details_dock_ = new QDockWidget(QStringLiteral("Selected"));
-  details_dock_->setObjectName(QStringLiteral("details"));
-  details_dock_->setWidget(details_);
-  addDockWidget(Qt::RightDockWidgetArea, details_dock_);
-  resizeDocks({details_dock_}, {330}, Qt::Horizontal);
-}
-
-void MainWindow::make_menus() {
-  QMenu* file = menuBar()->addMenu(QStringLiteral("&File"));
-  file->addAction(QStringLiteral("&Open …"), QKeySequence(QKeySequence::Open), this,
-                  [this] { choose_file(false); });
-  file->addAction(QStringLiteral("Open &below, to compare …"), QKeySequence(QStringLiteral("Ctrl+Shift+O")),
-                  this, [this] { choose_file(true); });
-  recent_ = file->addMenu(QStringLiteral("&Recent"));
-  add_recent({});
-  file->addAction(QStringLiteral("&Export picture …"), QKeySequence(QStringLiteral("Ctrl+E")), this,
-                  &MainWindow::export_picture);
-  file->addSeparator();
-  file->addAction(QStringLiteral("&Quit"), QKeySequence(QKeySequence::Quit), this, &QWidget::close);
-  QMenu* look = menuBar()->addMenu(QStringLiteral("&View"));
-  for (const char* theme : {"auto", "light", "dark"}) {
-    const QString name = QString::fromUtf8(theme);
-    look->addAction(QStringLiteral("Colours: ") + name, this, [this, name] {
-      QSettings().setValue(QStringLiteral("theme"), name);
-      apply_theme(name);
-    });
-  }
-  look->addSeparator();
-  only_visible_ = look->addAction(QStringLiteral("Reports about what is visible only"));
-  only_visible_->setCheckable(true);
-  only_visible_->setShortcut(QKeySequence(QStringLiteral("Ctrl+R")));
-  connect(only_visible_, &QAction::toggled, this, &MainWindow::invalidate_panels);
-  look->addAction(panel_dock_->toggleViewAction());
-  look->addAction(details_dock_->toggleViewAction());
-  QMenu* go = menuBar()->addMenu(QStringLiteral("&Reports"));
-  for (int tab = 0; tab < tabs_->count(); ++tab) {
-    const QString name = tabs_->tabText(tab);
-    QAction* action = go->addAction(name, this, [this, name] { show_panel(name); });
-    if (tab < 9) action->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(tab + 1)));
-  }
-  QMenu* help = menuBar()->addMenu(QStringLiteral("&Help"));
-  help->addAction(QStringLiteral("&Keys"), this, &MainWindow::show_keys);
-}
-
-void MainWindow::make_search() {
-  QToolBar* bar = addToolBar(QStringLiteral("Search"));
-  bar->setObjectName(QStringLiteral("search"));
-  bar->setMovable(false);
-  search_ = new QLineEdit;
-  search_->setPlaceholderText(QStringLiteral("Search names by regular expression  ( / )"));
-  search_->setAccessibleName(QStringLiteral("Search"));
-  search_->setClearButtonEnabled(true);
-  search_->setMaximumWidth(520);
-  bar->addWidget(search_);
-  connect(search_, &QLineEdit::returnPressed, this, [this] {
-    // A new pattern selects its first match when it is found.
-    view_->matches().pattern == search_->text() ? view_->step_match(1) : view_->search(search_->text());
-  });
-  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
-    if (text.isEmpty()) view_->search({});
-  });
+  connect(&file_, &FileFollower::written, this, &MainWindow::follow);
 }
 
 void MainWindow::connect_view() {
@@ -191,6 +87,14 @@ void MainWindow::connect_view() {
   connect(view_, &SessionView::report_failed, this, [this](const QString& name, const QString& why) {
     if (ReportPanel* shown = panel(name)) shown->show_message(why);
   });
+  connect(view_, &SessionView::report_cancelled, this, [this](const QString& name) {
+    fresh_.erase(name);
+    if (ReportPanel* shown = panel(name))
+      shown->show_message(QStringLiteral("cancelled; choosing the report again makes it"));
+  });
+  connect(view_->timeline(), &TimelineView::explanation_wanted, this, &MainWindow::explain);
+  connect(view_->timeline(), &TimelineView::budget_clicked, this,
+          [this] { show_panel(QStringLiteral("curve")); });
   connect(view_->timeline(), &TimelineView::view_changed, this, [this] {
     if (only_visible_->isChecked()) invalidate_panels();
   });
@@ -229,6 +133,8 @@ void MainWindow::refresh_panel(int tab) {
     return shown->show_message(
         QStringLiteral("Ctrl+Shift+O opens a second session below this one; what differs is told here."));
   }
+  if (shown->name() == QLatin1String(kWhy) && !tensor_.isEmpty()) return view_->explain(tensor_, plan_);
+  if (shown->name() == QLatin1String(kPlan) && budget_ != 0) return view_->make_plan(budget_);
   view_->make_report(shown->name(), only_visible_->isChecked() ? view_->timeline()->visible() : TimeRange(),
                      plan_);
 }
@@ -237,23 +143,42 @@ void MainWindow::row_chosen(const QString& report, const QMap<QString, QString>&
                             const QString& column) {
   const QString plan = cells.value(QStringLiteral("plan"));
   if (!plan.isEmpty() && plan != QLatin1String("-")) return show_plan(plan.toLongLong());
+  const QString budget = cells.value(QStringLiteral("budget"));
+  if (report == QLatin1String("curve") && budget.toDouble() > 0)
+    return dot_chosen(0, budget.toDouble(), cells.value(QStringLiteral("lookahead")).toDouble());
+  if (column == QLatin1String("budget")) return show_panel(QStringLiteral("curve"));
+  static const QRegularExpression named(QStringLiteral("panel (\\w+)"));  // in the words of advice
+  const auto match = named.match(cells.value(QStringLiteral("what to do")));
+  if (match.hasMatch() && panel(match.captured(1))) return show_panel(match.captured(1));
   if (!go_to_row(*view_, {report, cells, column}))
     statusBar()->showMessage(QStringLiteral("this row has no place on the time axis"), kMessageMs);
 }
 
 void MainWindow::show_plan(qint64 plan) {
   plan_ = plan;
-  fresh_.erase(QStringLiteral("plan"));
-  show_panel(QStringLiteral("plan"));
+  budget_ = 0;
+  show_anew(kPlan);
+}
+
+void MainWindow::show_anew(const char* report) {
+  fresh_.erase(QString::fromUtf8(report));
+  if (ReportPanel* shown = panel(QString::fromUtf8(report))) shown->show_message(QStringLiteral("Reading …"));
+  show_panel(QString::fromUtf8(report));
+}
+
+void MainWindow::explain(const QString& tensor) {
+  tensor_ = tensor;
+  show_anew(kWhy);
 }
 
 void MainWindow::dot_chosen(qint64 plan, double budget_bytes, double time_ns) {
   if (plan != 0) return show_plan(plan);
   statusBar()->showMessage(
-      QStringLiteral("%1 under %2, simulated; no such plan is stored: tferry analyze --budget %3 %4")
-          .arg(duration_text(static_cast<std::int64_t>(time_ns)), bytes_text(budget_bytes))
-          .arg(static_cast<qint64>(budget_bytes))
-          .arg(path_));
+      QStringLiteral("%1 under %2, simulated; no such plan is stored: one is made now")
+          .arg(duration_text(static_cast<std::int64_t>(time_ns)), bytes_text(budget_bytes)));
+  plan_ = 0;
+  budget_ = static_cast<qint64>(budget_bytes);
+  show_anew(kPlan);
 }
 
 void MainWindow::selection_changed() {
@@ -262,38 +187,13 @@ void MainWindow::selection_changed() {
   if (view_->selection().event.table == EventTable::kContention) {
     shown->select_row(QStringLiteral("after start"),
                       QString::number(view_->selection().range.from_ns - view_->overview()->origin_ns));
-  } else {
+  } else if (view_->facts().tensor.isEmpty() || !shown->select_row(view_->facts().tensor)) {
     shown->select_row(view_->facts().title);
   }
 }
 
 void MainWindow::show_facts() {
-  const EventFacts& facts = view_->facts();
-  details_->clearSpans();
-  details_->setRowCount(0);
-  const std::vector<Relation>& relations = view_->relations();
-  details_->setRowCount(static_cast<int>(facts.facts.size() + relations.size()) + 1);
-  int row = 0;
-  for (const auto& [name, value] : facts.facts) {
-    details_->setItem(++row, 0, new QTableWidgetItem(name));
-    details_->setItem(row, 1, new QTableWidgetItem(value));
-  }
-  for (std::size_t i = 0; i < relations.size(); ++i) {
-    details_->setItem(++row, 0, new QTableWidgetItem(QStringLiteral("→")));
-    auto* item = new QTableWidgetItem(relations[i].text);
-    item->setData(Qt::UserRole, static_cast<int>(i));
-    item->setToolTip(QStringLiteral("Enter or a double click goes there"));
-    details_->setItem(row, 1, item);
-  }
-  details_->resizeColumnToContents(0);  // before the title, which is longer and spans both
-  auto* title = new QTableWidgetItem(facts.title);
-  title->setToolTip(facts.title);
-  QFont bold = title->font();
-  bold.setBold(true);
-  title->setFont(bold);
-  details_->setSpan(0, 0, 1, 2);
-  details_->setItem(0, 0, title);
-  details_->resizeRowsToContents();
+  details_->show_event(view_->facts(), view_->relations());
   selection_changed();
 }
 
@@ -312,6 +212,9 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   if (event->text() == QLatin1String("/")) {
     search_->setFocus();
     search_->selectAll();
+  } else if (event->text() == QLatin1String("t")) {
+    tensors_->setFocus();
+    tensors_->selectAll();
   } else if (event->text() == QLatin1String("?")) {
     show_keys();
   } else if (event->key() == Qt::Key_Escape) {
@@ -330,31 +233,18 @@ void MainWindow::open(const QString& path) {
   }
   spools_.stop();
   path_ = path;
-  plan_ = 0;
-  watch();
+  plan_ = budget_ = 0;
+  tensor_.clear();
+  file_.watch(path_);
   add_recent(path);
   statusBar()->showMessage(QStringLiteral("Opening ") + path);
   view_->open(path);
 }
 
-/// A session is published by renaming a whole file to its name: the watch on the file ends then, that on its
-/// folder tells of it, also where the job still runs and there is no session yet.
-void MainWindow::watch() {
-  const QStringList old = watcher_.files() + watcher_.directories();
-  if (!old.isEmpty()) watcher_.removePaths(old);
-  const QFileInfo file(path_);
-  if (file.exists()) watcher_.addPath(path_);
-  if (QFileInfo(file.absolutePath()).isDir()) watcher_.addPath(file.absolutePath());
-  seen_ = {file.lastModified(), file.size()};
-}
-
 void MainWindow::follow() {
-  const QFileInfo file(path_);
-  const std::pair<QDateTime, qint64> now{file.lastModified(), file.size()};
-  if (!file.exists() || now == seen_) return;
   const bool again = view_->overview() != nullptr;
-  watch();
-  statusBar()->showMessage(QStringLiteral("%1 was written anew").arg(file.fileName()), kMessageMs);
+  statusBar()->showMessage(QStringLiteral("%1 was written anew").arg(QFileInfo(path_).fileName()),
+                           kMessageMs);
   view_->open(path_, again);
 }
 
@@ -409,8 +299,9 @@ void MainWindow::export_picture() {
                                    QStringLiteral("PNG (*.png);;SVG (*.svg)"));
   if (file.isEmpty()) return;
   try {
-    export_scene(view_->timeline()->scene(), file.toStdString(), view_->size(),
-                 true);  // the dialog asked already
+    std::vector<Scene> scenes = {view_->timeline()->scene()};
+    if (below_ && below_->overview()) scenes.push_back(below_->timeline()->scene());
+    export_scenes(scenes, file.toStdString(), splitter_->size(), true);  // the dialog asked already
     statusBar()->showMessage(QStringLiteral("Written: ") + file);
   } catch (const cli::Failure& failure) {
     QMessageBox::warning(

@@ -1,24 +1,22 @@
 #pragma once
 
 #include "gui/app/options.hpp"
+#include "gui/window/details_panel.hpp"
+#include "gui/window/file_follower.hpp"
+#include "gui/window/progress_strip.hpp"
 #include "gui/window/report_panel.hpp"
 #include "gui/window/session_view.hpp"
 #include "gui/window/spool_follower.hpp"
 
 #include <QAction>
-#include <QDateTime>
 #include <QDockWidget>
-#include <QFileSystemWatcher>
 #include <QLineEdit>
 #include <QMainWindow>
 #include <QMenu>
 #include <QSplitter>
 #include <QTabWidget>
-#include <QTableWidget>
-#include <QTimer>
 
 #include <map>
-#include <utility>
 
 namespace tferry::gui {
 
@@ -44,7 +42,11 @@ class MainWindow : public QMainWindow {
   /// The report whose tab is in front.
   ReportPanel* front_panel() const { return qobject_cast<ReportPanel*>(tabs_->currentWidget()); }
   QLineEdit* search_line() const { return search_; }
-  QTableWidget* details() const { return details_; }
+  QLineEdit* tensor_line() const { return tensors_; }
+  DetailsPanel* details() const { return details_; }
+  ProgressStrip* progress() const { return progress_; }
+  /// Report "why", about this tensor.
+  void explain(const QString& tensor);
   /// Nothing is being read: pictures, answers and the visible report are there.
   bool is_settled() const;
   /// One is open, or is being opened.
@@ -60,6 +62,7 @@ class MainWindow : public QMainWindow {
   void make_panels();
   void add_panel(const char* name, const char* what);
   void make_details();
+  void make_status();
   void make_menus();
   void make_search();
   void connect_view();
@@ -69,9 +72,10 @@ class MainWindow : public QMainWindow {
   void row_chosen(const QString& report, const QMap<QString, QString>& cells, const QString& column);
   /// Report plan, about that one.
   void show_plan(qint64 plan);
+  /// A plan that is stored, or with 0 one that is made for that budget.
   void dot_chosen(qint64 plan, double budget_bytes, double time_ns);
-  void watch();
-  /// Opens the session again if it was replaced.
+  void show_anew(const char* report);
+  /// Opens the session again, which was replaced.
   void follow();
   void selection_changed();
   void show_facts();
@@ -87,17 +91,19 @@ class MainWindow : public QMainWindow {
   SessionView* view_;
   SessionView* below_ = nullptr;
   QTabWidget* tabs_;
-  QTableWidget* details_;
+  DetailsPanel* details_;
   QLineEdit* search_;
+  QLineEdit* tensors_;
+  ProgressStrip* progress_;
   QMenu* recent_;
   QAction* only_visible_;
   QDockWidget* panel_dock_;
   QDockWidget* details_dock_;
-  QFileSystemWatcher watcher_;
-  QTimer reload_;
-  std::pair<QDateTime, qint64> seen_;  ///< when the file was written, and its size
-  qint64 plan_ = 0;                    ///< that report plan tells about; 0: the newest
-  std::map<QString, bool> fresh_;      ///< reports that are shown as they are now
+  FileFollower file_;
+  qint64 plan_ = 0;                ///< that report plan tells about; 0: the newest
+  qint64 budget_ = 0;              ///< or a plan for this budget, which is made; 0: none
+  QString tensor_;                 ///< that report why tells about
+  std::map<QString, bool> fresh_;  ///< reports that are shown as they are now
   QString path_;
   SpoolFollower spools_;
 };

@@ -1,59 +1,28 @@
 #include "gui/window/main_window.hpp"
 
-#include "gui/app/key_script.hpp"
-#include "gui/app/screenshot.hpp"
 #include "gui/model/report_filter.hpp"
 #include "gui/model/report_model.hpp"
+#include "gui/report/panel_reports.hpp"
 #include "gui/testing/analyzed_golden.hpp"
 #include "gui/testing/contended_session.hpp"
 #include "gui/testing/planned_session.hpp"
 #include "gui/testing/session_maker.hpp"
+#include "gui/testing/window_fixture.hpp"
 #include "gui/window/key_help.hpp"
 
 #include <QAbstractItemModelTester>
-#include <QElapsedTimer>
-#include <QFile>
-#include <QImage>
+#include <QAbstractProxyModel>
+#include <QStatusBar>
 #include <QTest>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace tferry::gui {
 namespace {
 
 constexpr const char* kGolden = TFERRY_GOLDEN_SESSION;
-
-Options scripted() {
-  Options options;
-  options.size = QSize(1400, 900);
-  options.keys = "test";  // nothing of the user's settings is read or written
-  return options;
-}
-
-template <typename Condition>
-bool soon(Condition&& condition) {
-  return QTest::qWaitFor(condition, 20'000);
-}
-
-class MainWindowTest : public ::testing::Test {
- protected:
-  void open(const std::string& path) {
-    window_.show();
-    window_.open(QString::fromStdString(path));
-    ASSERT_TRUE(soon([&] {
-      return window_.view()->has_failed() || (window_.view()->overview() && window_.is_settled());
-    }));
-  }
-  TimelineView* timeline() { return window_.view()->timeline(); }
-  void key(Qt::Key key) {
-    QTest::keyClick(timeline(), key);
-    ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
-  }
-
-  MainWindow window_{scripted()};
-  trace::TestDirectory directory_;
-};
 
 TEST_F(MainWindowTest, KeysZoomAndMove) {
   open(kGolden);
@@ -126,28 +95,53 @@ TEST_F(MainWindowTest, SearchSelectsAndTheReportFollows) {
   EXPECT_TRUE(window_.front_panel()->selected_csv().contains(QLatin1String("layer_norm_grad")));
 }
 
+/// Sorts and filters each table of a report under the tester.
+void test_models(const ReportPanel& panel) {
+  for (ReportTable* view : panel.views()) {
+    QAbstractItemModelTester tester(view->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+    const auto* filter = qobject_cast<const QAbstractProxyModel*>(view->model());
+    QAbstractItemModelTester source(filter->sourceModel(),
+                                    QAbstractItemModelTester::FailureReportingMode::Fatal);
+    view->sortByColumn(0, Qt::DescendingOrder);
+    panel.filter()->setText(QStringLiteral("a"));
+    panel.filter()->clear();
+  }
+}
+
 TEST_F(MainWindowTest, EveryReportHasAPanelThatHoldsToTheRulesOfModels) {
-  open(kGolden);
-  for (const char* name : {"summary", "kernels", "transfers", "memory", "tensors", "quality", "plan",
-                           "contention", "matrix", "causes", "links", "idle"}) {
-    window_.show_panel(QString::fromUtf8(name));
-    ReportPanel* panel = window_.front_panel();
-    ASSERT_EQ(panel->name().toStdString(), name);
-    ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
-    for (QTableView* view : panel->views()) {
-      QAbstractItemModelTester tester(view->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
-      view->sortByColumn(0, Qt::DescendingOrder);
-      panel->filter()->setText(QStringLiteral("a"));
-      panel->filter()->clear();
+  for (const std::string& path : {analyzed_golden(), planned_session()}) {
+    open(path);
+    for (const cli::ReportKind& kind : panel_reports()) {
+      ReportPanel* panel = report(kind.name);
+      ASSERT_EQ(panel->name().toStdString(), kind.name);
+      test_models(*panel);
+      for (const ReportTable* view : panel->views())
+        EXPECT_FALSE(view->csv(false).isEmpty()) << kind.name << " has nothing to copy";
     }
   }
+  window_.open_below(QString::fromStdString(planned_session()));
+  ASSERT_TRUE(soon([&] { return window_.panel(QStringLiteral("compare"))->views().size() == 2; }));
+  test_models(*window_.panel(QStringLiteral("compare")));
+}
+
+TEST_F(MainWindowTest, TheSelectedEventIsAModelToo) {
+  open(planned_session());
+  QAbstractItemModelTester tester(window_.details()->model(),
+                                  QAbstractItemModelTester::FailureReportingMode::Fatal);
+  key(Qt::Key_Down);
+  key(Qt::Key_Down);  // the stream
+  key(Qt::Key_Return);
+  ASSERT_TRUE(soon([&] { return window_.details()->rowCount() > 2; }));
+  EXPECT_TRUE(window_.details()->csv().startsWith(QLatin1String("name,value\nevent,")));
+  key(Qt::Key_Escape);
+  EXPECT_EQ(window_.details()->csv().toStdString(), "");
 }
 
 TEST_F(MainWindowTest, AWindowOfTheRankedListIsJumpedToAndItsRowMarked) {
   open(contended_session());
   window_.show_panel(QStringLiteral("contention"));
   ASSERT_TRUE(soon([&] { return window_.front_panel()->views().size() == 3; }));
-  QTableView* list = window_.front_panel()->views()[2];
+  ReportTable* list = window_.front_panel()->views()[2];
   ASSERT_EQ(list->model()->rowCount(), 6);
   Q_EMIT list->activated(list->model()->index(4, 0));
   ASSERT_TRUE(soon([&] { return window_.view()->facts().title == QLatin1String("Contention"); }));
@@ -171,6 +165,117 @@ TEST_F(MainWindowTest, AClickOnADotOfTheCurveShowsThatPlan) {
   ASSERT_EQ(plan.plan, 1);
   QTest::mouseClick(panel->chart(), Qt::LeftButton, {}, plan.place.toPoint());
   EXPECT_EQ(window_.front_panel()->name().toStdString(), "plan");
+}
+
+TEST_F(MainWindowTest, APointOfTheCurveWithoutAPlanHasOneMade) {
+  open(analyzed_golden());
+  ReportPanel* panel = report("curve");
+  ASSERT_TRUE(soon([&] { return panel->chart() && !panel->chart()->dots().empty(); }));
+  ReportTable* table = panel->views().front();
+  Q_EMIT table->activated(table->model()->index(3, 0));
+  EXPECT_EQ(window_.front_panel()->name().toStdString(), "plan");
+  ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
+  const QString csv = window_.front_panel()->views().front()->csv(false);
+  EXPECT_TRUE(csv.contains(table->cells(3).value(QStringLiteral("budget")))) << csv.toStdString();
+  EXPECT_EQ(window_.front_panel()->views().size(), 2u) << "the plan, and what it moves";
+}
+
+TEST_F(MainWindowTest, WhyATensorMovesIsAskedFromItsRowAndItsLane) {
+  open(analyzed_golden());
+  ReportTable* tensors = report("tensors")->views().front();
+  const QString name = tensors->tensor(0);
+  ASSERT_FALSE(name.isEmpty());
+  tensors->setCurrentIndex(tensors->model()->index(0, 0));
+  QTest::keyClick(tensors, Qt::Key_X);
+  EXPECT_EQ(window_.front_panel()->name().toStdString(), "why");
+  ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
+  ASSERT_TRUE(timeline()->show_tensor(name));
+  EXPECT_EQ(timeline()->selected_tensor().toStdString(), name.toStdString());
+  window_.show_panel(QStringLiteral("summary"));
+  key(Qt::Key_X);
+  EXPECT_EQ(window_.front_panel()->name().toStdString(), "why");
+}
+
+TEST_F(MainWindowTest, AllTensorsHaveALaneAndAFilterFindsThem) {
+  open(analyzed_golden());
+  const Overview& overview = *window_.view()->overview();
+  const auto tensors = static_cast<std::int64_t>(
+      std::count_if(overview.lanes.begin(), overview.lanes.end(),
+                    [](const Lane& lane) { return lane.kind == LaneKind::kTensor; }));
+  trace::Session session = trace::Session::open(analyzed_golden());
+  EXPECT_EQ(tensors, session.count<trace::TensorRow>());
+  ASSERT_GT(tensors, 100);
+  const auto shown = [&] {
+    std::int64_t count = 0;
+    for (const auto& strip : timeline()->scene().layout.strips())
+      count +=
+          strip.lane >= 0 && overview.lanes[static_cast<std::size_t>(strip.lane)].kind == LaneKind::kTensor;
+    return count;
+  };
+  EXPECT_EQ(shown(), 0) << "folded at first";
+  window_.tensor_line()->setText(QStringLiteral("154389504 bytes #2"));
+  EXPECT_EQ(shown(), 1);
+  ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
+  const int lane = timeline()->scene().selected_lane;
+  EXPECT_FALSE(timeline()->scene().picture->slices[static_cast<std::size_t>(lane)]->items.empty())
+      << "it is read";
+  window_.tensor_line()->clear();
+  EXPECT_EQ(shown(), tensors);
+  ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
+  std::int64_t read = 0;
+  for (std::size_t i = 0; i < overview.lanes.size(); ++i)
+    read +=
+        overview.lanes[i].kind == LaneKind::kTensor && !timeline()->scene().picture->slices[i]->items.empty();
+  EXPECT_LT(read, 200) << "only what is about in sight";
+}
+
+TEST_F(MainWindowTest, AClickOnTheBudgetShowsTheCurve) {
+  const std::string path = directory_ / "budget.tferry";
+  SessionMaker(path).allocation(1 << 20, 0, 900).kernel("k", 0, 1000).publish();
+  trace::Database(path, trace::Database::Mode::kReadWrite)
+      .execute("UPDATE device SET budget_bytes = 2097152");
+  open(path);
+  const Scene& scene = timeline()->scene();
+  for (const auto& strip : scene.layout.strips()) {
+    if (strip.lane < 0 ||
+        scene.overview->lanes[static_cast<std::size_t>(strip.lane)].kind != LaneKind::kMemory)
+      continue;
+    const double share = 1 / 1.12;  // the budget is the highest of it
+    const int y = kAxisHeight + strip.y + static_cast<int>((1 - share) * (strip.height - 1));
+    QTest::mouseClick(timeline()->viewport(), Qt::LeftButton, {}, QPoint(600, y));
+  }
+  EXPECT_EQ(window_.front_panel()->name().toStdString(), "curve");
+}
+
+TEST_F(MainWindowTest, TheStatusBarTellsWhatIsOpen) {
+  open(kGolden);
+  EXPECT_FALSE(window_.statusBar()->currentMessage().contains(QLatin1String("Opening")));
+  EXPECT_TRUE(window_.statusBar()->currentMessage().contains(QLatin1String("events in")));
+}
+
+TEST_F(MainWindowTest, ReportsThatTakeLongShowTheirShareAndAreCancelled) {
+  open(analyzed_golden());
+  window_.show_panel(QStringLiteral("curve"));
+  ASSERT_TRUE(soon([&] {
+    window_.progress()->look();
+    return window_.progress()->isVisible() && window_.progress()->percent() > 0;
+  }));
+  EXPECT_EQ(window_.progress()->text().toStdString(), "Report curve");
+  window_.progress()->cancel();
+  ASSERT_TRUE(soon([&] { return window_.is_settled(); }));
+  EXPECT_TRUE(window_.panel(QStringLiteral("curve"))->views().empty()) << "cancelled";
+  window_.show_panel(QStringLiteral("curve"));
+  ASSERT_TRUE(soon([&] { return !window_.panel(QStringLiteral("curve"))->views().empty(); })) << "made again";
+}
+
+TEST_F(MainWindowTest, AdviceLeadsToThePanelThatItNames) {
+  open(planned_session());
+  ReportTable* advice = report("advice")->views().front();
+  for (int row = 0; row < advice->model()->rowCount(); ++row) {
+    if (advice->cells(row).value(QStringLiteral("what to do")).contains(QLatin1String("panel curve")))
+      Q_EMIT advice->activated(advice->model()->index(row, 0));
+  }
+  EXPECT_EQ(window_.front_panel()->name().toStdString(), "curve");
 }
 
 TEST_F(MainWindowTest, DifferencesFromTheSessionBelowAreSummedUp) {
@@ -236,21 +341,11 @@ TEST_F(MainWindowTest, ARecordingThatGrowsIsFollowed) {
   window_.spools().stop();
 }
 
-TEST(OpenSessionTest, OpeningIsGivenUpWhenItIsCancelled) {
-  const trace::TestDirectory directory;
-  SessionMaker maker(directory / "s.tferry");
-  for (int i = 0; i < 20'000; ++i) maker.kernel("k", i, i + 1);
-  maker.publish();
-  const std::atomic<bool> cancelled = true;
-  EXPECT_THROW(OpenSession::open(directory / "s.tferry", &cancelled), trace::SessionError);
-  EXPECT_NO_THROW(OpenSession::open(directory / "s.tferry"));
-}
-
 TEST_F(MainWindowTest, ACellOfTheMatrixLeadsToItsWorstWindow) {
   open(contended_session());
   window_.show_panel(QStringLiteral("matrix"));
   ASSERT_TRUE(soon([&] { return window_.front_panel()->views().size() == 1; }));
-  QTableView* matrix = window_.front_panel()->views()[0];
+  ReportTable* matrix = window_.front_panel()->views()[0];
   EXPECT_TRUE(matrix->model()->index(0, 2).data(Qt::BackgroundRole).isValid());
   EXPECT_FALSE(matrix->model()->index(0, 1).data(Qt::BackgroundRole).isValid()) << "nothing lost to itself";
   Q_EMIT matrix->activated(matrix->model()->index(0, 2));
@@ -280,53 +375,6 @@ TEST(ReportModelTest, SortsByPlainValuesWithUnknownOnesLast) {
   EXPECT_EQ(model.csv({2}).toStdString(), "name,time,known_by\nfast,900,measured\n");
 }
 
-struct Trouble {
-  const char* name;
-  const char* message;
-};
-
-class TroubledSessionTest : public MainWindowTest, public ::testing::WithParamInterface<Trouble> {};
-
-TEST_P(TroubledSessionTest, IsAMessageInTheWindow) {
-  const std::string path = directory_ / "s.tferry";
-  const std::string name = GetParam().name;
-  SessionMaker(path).kernel("k", 0, 1).publish();
-  std::unique_ptr<trace::Database> lock;
-  if (name == "missing") std::filesystem::remove(path);
-  if (name == "empty") trace::spew(path, "");
-  if (name == "text") trace::spew(path, std::string(5000, 'x'));
-  if (name == "truncated") std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  if (name == "newer")
-    trace::Database(path, trace::Database::Mode::kReadWrite).execute("PRAGMA user_version=99");
-  if (name == "locked") {
-    lock = std::make_unique<trace::Database>(path, trace::Database::Mode::kReadWrite);
-    lock->execute("BEGIN EXCLUSIVE");
-  }
-  open(path);
-  EXPECT_TRUE(window_.view()->has_failed());
-  EXPECT_TRUE(window_.view()->message().contains(QString::fromUtf8(GetParam().message)))
-      << window_.view()->message().toStdString();
-}
-
-INSTANTIATE_TEST_SUITE_P(Sessions, TroubledSessionTest,
-                         ::testing::Values(Trouble{"missing", "cannot open"}, Trouble{"empty", "is empty"},
-                                           Trouble{"text", "not an SQLite database"},
-                                           Trouble{"truncated", "truncated"},
-                                           Trouble{"newer", "schema version 99"},
-                                           Trouble{"locked", "wait until"}),
-                         [](const auto& test) { return std::string(test.param.name); });
-
-TEST_F(MainWindowTest, ASessionWithoutEventsIsShownAsOne) {
-  const std::string path = directory_ / "none.tferry";
-  trace::SessionWriter::create(path).publish();
-  open(path);
-  EXPECT_FALSE(window_.view()->has_failed());
-  EXPECT_TRUE(window_.view()->overview()->lanes.empty());
-  key(Qt::Key_W);
-  key(Qt::Key_P);
-  key(Qt::Key_BracketRight);
-}
-
 TEST_F(MainWindowTest, TwoSessionsAreComparedBelowEachOther) {
   open(kGolden);
   window_.open_below(QString::fromUtf8(kGolden));
@@ -339,40 +387,6 @@ TEST(KeyHelpTest, NamesEveryKeyOfTheTimeline) {
   for (const char* key : {"W  S", "A  D", "F", "Home", "[  ]", "P", "/", "?"})
     EXPECT_TRUE(KeyHelp::text().contains(QString::fromUtf8(key))) << key;
 }
-
-class TaskTest : public MainWindowTest, public ::testing::WithParamInterface<std::string> {};
-
-/// The session that a script is about: its first line may name one, "# session: contended"; else the golden
-/// one.
-const std::string& session_of(const std::string& script) {
-  const std::string text = trace::slurp(script);
-  if (text.starts_with("# session: contended\n")) return contended_session();
-  if (text.starts_with("# session: planned\n")) return planned_session();
-  return analyzed_golden();
-}
-
-TEST_P(TaskTest, IsDoneInTheStepsThatAreAllowed) {
-  const std::string file = std::string(TFERRY_TASKS) + "/" + GetParam() + ".keys";
-  open(session_of(file));
-  KeyScript script(window_, QString::fromStdString(file));
-  bool finished = false;
-  QObject::connect(&script, &KeyScript::finished, [&] { finished = true; });
-  script.start();
-  ASSERT_TRUE(QTest::qWaitFor([&] { return finished; }, 60'000));
-  EXPECT_EQ(script.failures().join(QLatin1Char('\n')).toStdString(), "");
-}
-
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(TFERRY_TASKS)) {
-    if (entry.path().extension() == ".keys") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Tasks, TaskTest, ::testing::ValuesIn(task_names()),
-                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace tferry::gui

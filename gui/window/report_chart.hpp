@@ -9,7 +9,8 @@
 
 namespace tferry::gui {
 
-/// The picture above the tables of reports that have one: the curve and the waterfall.
+/// The picture above the tables of reports that have one: the curve and the waterfall. A click on a dot of
+/// the curve chooses it; arrows go from dot to dot, Enter chooses.
 class ReportChart : public QWidget {
   Q_OBJECT
 
@@ -26,10 +27,14 @@ class ReportChart : public QWidget {
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
 
  private:
+  void choose(const ChartDot& dot);
+
   TablesPtr tables_;
   std::vector<ChartDot> dots_;
+  int current_ = -1;  ///< dot that the keys are at
 };
 
 }  // namespace tferry::gui

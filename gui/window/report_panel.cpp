@@ -1,34 +1,19 @@
 #include "gui/window/report_panel.hpp"
 
-#include "gui/model/report_filter.hpp"
 #include "gui/model/report_model.hpp"
 
 #include <QAbstractButton>
 #include <QApplication>
 #include <QClipboard>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QScrollArea>
 #include <QToolButton>
 
 #include <algorithm>
-#include <set>
 
 namespace tferry::gui {
-namespace {
-
-constexpr int kMostVisibleRows = 14;
-constexpr int kWidestColumn = 460;
-
-const ReportModel* model_of(const QTableView* view) {
-  const auto* filter = qobject_cast<const ReportFilter*>(view->model());
-  return qobject_cast<const ReportModel*>(filter->sourceModel());
-}
-
-}  // namespace
-
 ReportPanel::ReportPanel(QString name, QWidget* parent)
     : QWidget(parent), name_(std::move(name)), filter_(new QLineEdit) {
   filter_->setPlaceholderText(QStringLiteral("Filter rows"));
@@ -36,8 +21,9 @@ ReportPanel::ReportPanel(QString name, QWidget* parent)
   filter_->setClearButtonEnabled(true);
   auto* copy = new QToolButton;
   copy->setText(QStringLiteral("Copy as CSV"));
-  connect(copy, &QAbstractButton::clicked, this,
-          [this] { QApplication::clipboard()->setText(selected_csv()); });
+  copy->setToolTip(QStringLiteral("The selected rows, else all (Ctrl+C)"));
+  copy->setAccessibleName(QStringLiteral("Copy %1 as CSV").arg(name_));
+  connect(copy, &QAbstractButton::clicked, this, &ReportPanel::copy);
   auto* top = new QHBoxLayout;
   top->addWidget(filter_, 1);
   top->addWidget(copy);
@@ -47,6 +33,7 @@ ReportPanel::ReportPanel(QString name, QWidget* parent)
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setFocusPolicy(Qt::NoFocus);  // Tab goes from the filter to the tables
   scroll->setWidget(inside);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 4, 6, 0);
@@ -93,49 +80,36 @@ void ReportPanel::show_tables(const TablesPtr& tables) {
     }
   }
   content_->addStretch(1);
+  // Tab goes from the filter to what it filters, from top to bottom.
+  QWidget* before = filter_;
+  if (chart_) {
+    setTabOrder(before, chart_);
+    before = chart_;
+  }
+  for (ReportTable* view : views_) {
+    setTabOrder(before, view);
+    before = view;
+  }
 }
 
-QTableView* ReportPanel::add_table(const TablesPtr& tables, std::size_t index) {
-  auto* view = new QTableView;
-  auto* model = new ReportModel(view);
-  auto* filter = new ReportFilter(view);
-  model->set_table(tables, index);
-  filter->setSourceModel(model);
-  view->setModel(filter);
-  view->setSortingEnabled(true);
-  view->sortByColumn(-1, Qt::AscendingOrder);
-  view->setSelectionBehavior(QAbstractItemView::SelectRows);
-  view->setAlternatingRowColors(true);
-  view->setShowGrid(false);
-  view->setWordWrap(false);
-  view->setAccessibleName(QString::fromStdString((*tables)[index].title));
-  view->verticalHeader()->hide();
-  view->verticalHeader()->setDefaultSectionSize(view->fontMetrics().height() + 6);
-  view->horizontalHeader()->setHighlightSections(false);
-  view->resizeColumnsToContents();
-  for (int column = 0; column < filter->columnCount(); ++column)
-    view->setColumnWidth(column, std::min(view->columnWidth(column) + 8, kWidestColumn));
-  const cli::Table& table = (*tables)[index];
-  const bool ends_in_words = !table.rows.empty() && !table.rows.front().cells.empty() &&
-                             std::holds_alternative<std::string>(table.rows.front().cells.back().value);
-  view->horizontalHeader()->setStretchLastSection(ends_in_words);
-  const int rows = std::min(model->rowCount(), kMostVisibleRows);
-  view->setFixedHeight(view->horizontalHeader()->sizeHint().height() +
-                       rows * view->verticalHeader()->defaultSectionSize() + 6);
-  connect(filter_, &QLineEdit::textChanged, filter, &QSortFilterProxyModel::setFilterFixedString);
-  connect(view, &QTableView::activated, this, [this, filter](const QModelIndex& chosen) {
-    QMap<QString, QString> cells;
-    for (int column = 0; column < filter->columnCount(); ++column)
-      cells.insert(filter->headerData(column, Qt::Horizontal).toString(),
-                   filter->index(chosen.row(), column).data(ReportModel::kPlain).toString());
-    Q_EMIT row_chosen(name_, cells, filter->headerData(chosen.column(), Qt::Horizontal).toString());
-  });
+ReportTable* ReportPanel::add_table(const TablesPtr& tables, std::size_t index) {
+  auto* view = new ReportTable(name_, tables, index);
+  view->filter(filter_->text());
+  connect(filter_, &QLineEdit::textChanged, view, &ReportTable::filter);
+  connect(view, &ReportTable::row_chosen, this,
+          [this](const QMap<QString, QString>& cells, const QString& column) {
+            Q_EMIT row_chosen(name_, cells, column);
+          });
+  connect(view, &ReportTable::explanation_wanted, this, &ReportPanel::explanation_wanted);
+  connect(view, &ReportTable::copy_wanted, this, &ReportPanel::copy);
   views_.push_back(view);
   return view;
 }
 
+void ReportPanel::copy() const { QApplication::clipboard()->setText(selected_csv()); }
+
 bool ReportPanel::select_row(const QString& text) {
-  for (QTableView* view : views_) {
+  for (ReportTable* view : views_) {
     for (int row = 0; row < view->model()->rowCount(); ++row) {
       for (int column = 0; column < view->model()->columnCount(); ++column) {
         if (view->model()->index(row, column).data().toString() != text) continue;
@@ -149,7 +123,7 @@ bool ReportPanel::select_row(const QString& text) {
 }
 
 bool ReportPanel::select_row(const QString& column, const QString& value) {
-  for (QTableView* view : views_) {
+  for (ReportTable* view : views_) {
     for (int i = 0; i < view->model()->columnCount(); ++i) {
       if (view->model()->headerData(i, Qt::Horizontal).toString() != column) continue;
       for (int row = 0; row < view->model()->rowCount(); ++row) {
@@ -165,29 +139,20 @@ bool ReportPanel::select_row(const QString& column, const QString& value) {
 }
 
 QString ReportPanel::selected_csv() const {
+  const bool any = std::any_of(views_.begin(), views_.end(), [](const ReportTable* view) {
+    return view->selectionModel()->hasSelection();
+  });
   QString text;
-  bool any = std::any_of(views_.begin(), views_.end(),
-                         [](const QTableView* view) { return view->selectionModel()->hasSelection(); });
-  for (const QTableView* view : views_) {
-    const auto* filter = qobject_cast<const ReportFilter*>(view->model());
-    std::vector<int> rows;
-    for (int row = 0; row < filter->rowCount(); ++row) {
-      if (any && !view->selectionModel()->isRowSelected(row)) continue;
-      rows.push_back(filter->mapToSource(filter->index(row, 0)).row());
-    }
-    if (rows.empty()) continue;
-    if (!text.isEmpty()) text += QLatin1Char('\n');
-    text += model_of(view)->csv(rows);
+  for (const ReportTable* view : views_) {
+    const QString part = view->csv(any);
+    if (!text.isEmpty() && !part.isEmpty()) text += QLatin1Char('\n');
+    text += part;
   }
   return text;
 }
 
 void ReportPanel::keyPressEvent(QKeyEvent* event) {
-  if (event->matches(QKeySequence::Copy)) {
-    QApplication::clipboard()->setText(selected_csv());
-    return;
-  }
-  QWidget::keyPressEvent(event);
+  event->matches(QKeySequence::Copy) ? copy() : QWidget::keyPressEvent(event);
 }
 
 }  // namespace tferry::gui

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "gui/window/report_chart.hpp"
+#include "gui/window/report_table.hpp"
 #include "gui/window/session_worker.hpp"
 
 #include <QLineEdit>
 #include <QMap>
-#include <QTableView>
 #include <QVBoxLayout>
 #include <QWidget>
 
@@ -29,7 +29,7 @@ class ReportPanel : public QWidget {
   /// The same for the plain value of a column.
   bool select_row(const QString& column, const QString& value);
   QString selected_csv() const;
-  const std::vector<QTableView*>& views() const { return views_; }
+  const std::vector<ReportTable*>& views() const { return views_; }
   QLineEdit* filter() const { return filter_; }
   ReportChart* chart() const { return chart_; }  ///< nullptr: the report has none
 
@@ -39,19 +39,22 @@ class ReportPanel : public QWidget {
   void row_chosen(const QString& report, const QMap<QString, QString>& cells, const QString& column);
   /// A dot of the curve was: its plan, 0 for none, and its budget.
   void dot_chosen(qint64 plan, double budget_bytes, double time_ns);
+  /// Why a tensor moves or stays was asked for.
+  void explanation_wanted(const QString& tensor);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
 
  private:
   void clear();
-  QTableView* add_table(const TablesPtr& tables, std::size_t index);
+  void copy() const;
+  ReportTable* add_table(const TablesPtr& tables, std::size_t index);
 
   QString name_;
   ReportChart* chart_ = nullptr;
   QLineEdit* filter_;
   QVBoxLayout* content_;
-  std::vector<QTableView*> views_;
+  std::vector<ReportTable*> views_;
 };
 
 }  // namespace tferry::gui

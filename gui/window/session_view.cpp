@@ -11,6 +11,7 @@ namespace tferry::gui {
 namespace {
 
 constexpr int kShowOpeningMs = 400;  // most sessions are open by then
+constexpr int kLookMs = 100;
 
 }  // namespace
 
@@ -46,10 +47,10 @@ SessionView::SessionView(QWidget* parent)
 QWidget* SessionView::make_opening_page() {
   opening_ = new QLabel;
   opening_->setAlignment(Qt::AlignCenter);
-  auto* bar = new QProgressBar;
-  bar->setRange(0, 0);
-  bar->setMaximumWidth(320);
-  bar->setAccessibleName(QStringLiteral("Opening"));
+  opening_bar_ = new QProgressBar;
+  opening_bar_->setRange(0, 100);
+  opening_bar_->setFixedWidth(320);
+  opening_bar_->setAccessibleName(QStringLiteral("Opening"));
   auto* button = new QPushButton(QStringLiteral("Cancel"));
   button->setShortcut(QKeySequence(Qt::Key_Escape));
   connect(button, &QPushButton::clicked, this, &SessionView::cancel);
@@ -57,12 +58,22 @@ QWidget* SessionView::make_opening_page() {
   auto* layout = new QVBoxLayout(page);
   layout->addStretch(1);
   for (QWidget* widget :
-       {static_cast<QWidget*>(opening_), static_cast<QWidget*>(bar), static_cast<QWidget*>(button)})
+       {static_cast<QWidget*>(opening_), static_cast<QWidget*>(opening_bar_), static_cast<QWidget*>(button)})
     layout->addWidget(widget, 0, Qt::AlignHCenter);
   layout->addStretch(1);
   opening_timer_.setSingleShot(true);
   opening_timer_.setInterval(kShowOpeningMs);
-  connect(&opening_timer_, &QTimer::timeout, this, [this] { stack_->setCurrentIndex(2); });
+  connect(&opening_timer_, &QTimer::timeout, this, [this, button] {
+    stack_->setCurrentIndex(2);
+    button->setFocus();
+  });
+  opening_look_.setInterval(kLookMs);
+  connect(&opening_look_, &QTimer::timeout, this, [this] {
+    if (!is_opening()) return;
+    const auto state = pictures_.worker()->progress().state();
+    opening_bar_->setValue(state ? state->percent : 0);
+  });
+  opening_look_.start();
   return page;
 }
 
@@ -126,16 +137,20 @@ void SessionView::connect_workers() {
       Q_EMIT report_failed(name, why);
       answered();
     });
+    connect(worker, &SessionWorker::report_cancelled, this, [this](const QString& name) {
+      Q_EMIT report_cancelled(name);
+      answered();
+    });
   }
 }
 
 void SessionView::connect_timeline() {
   connect(timeline_, &TimelineView::picture_wanted, this,
-          [this](TimeRange range, double resolution, const std::set<int>& folded) {
+          [this](TimeRange range, double resolution, const std::set<int>& tensors) {
             const quint64 number = ++picture_number_;
             pictures_.worker()->want_only(number);
             pictures_.post(
-                [=](SessionWorker& worker) { worker.read_picture(range, resolution, folded, number); });
+                [=](SessionWorker& worker) { worker.read_picture(range, resolution, tensors, number); });
           });
   connect(timeline_, &TimelineView::facts_wanted, this,
           [this](EventRef event) { ask([event](SessionWorker& worker) { worker.read_facts(event, 0); }); });
@@ -191,7 +206,22 @@ void SessionView::show_failure(const QString& what, const QString& remedy) {
   Q_EMIT failed(what);
 }
 
-void SessionView::cancel() { pictures_.worker()->cancel(); }
+void SessionView::cancel() { pictures_.worker()->progress().cancel(); }
+
+std::vector<Progress*> SessionView::progress() {
+  std::vector<Progress*> workers;
+  for (SessionWorker* worker : {pictures_.worker(), answers_.worker(), estimates_.worker()})
+    workers.push_back(&worker->progress());
+  return workers;
+}
+
+void SessionView::explain(const QString& tensor, std::int64_t plan) {
+  estimate([tensor, plan](SessionWorker& worker) { worker.explain(tensor, plan); });
+}
+
+void SessionView::make_plan(std::int64_t budget_bytes) {
+  estimate([budget_bytes](SessionWorker& worker) { worker.make_plan(budget_bytes); });
+}
 
 void SessionView::open(const QString& path, bool again) {
   again_ = again && overview_;

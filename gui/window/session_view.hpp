@@ -4,11 +4,13 @@
 #include "gui/window/timeline_view.hpp"
 
 #include <QLabel>
+#include <QProgressBar>
 #include <QStackedWidget>
 #include <QTimer>
 #include <QWidget>
 
 #include <functional>
+#include <vector>
 
 namespace tferry::gui {
 
@@ -24,6 +26,8 @@ class SessionView : public QWidget {
   void open(const QString& path, bool again = false);
   /// Gives up opening; the window says so.
   void cancel();
+  /// Of its workers.
+  std::vector<Progress*> progress();
   void search(const QString& pattern);
   /// To the next (1) or previous (-1) match of the search.
   void step_match(int step);
@@ -32,6 +36,10 @@ class SessionView : public QWidget {
   void go_to_window(std::int64_t start_ns);
   void go_to_worst_window(std::int64_t victim_gpu, const QString& culprit);
   void make_report(const QString& name, TimeRange range, std::int64_t plan = 0);
+  /// Report "why": why a plan (0: the newest that does) moves a tensor.
+  void explain(const QString& tensor, std::int64_t plan);
+  /// Report "plan", of one for this budget that is made now.
+  void make_plan(std::int64_t budget_bytes);
   /// Report "compare", with that session below.
   void compare_with(const QString& path);
   void set_theme(const Theme& theme);
@@ -60,6 +68,7 @@ class SessionView : public QWidget {
   void facts_changed();
   void report_ready(const QString& name, tferry::gui::TablesPtr tables);
   void report_failed(const QString& name, const QString& why);
+  void report_cancelled(const QString& name);
 
  private:
   QWidget* make_opening_page();
@@ -75,6 +84,8 @@ class SessionView : public QWidget {
   TimelineView* timeline_;
   QLabel* message_;
   QLabel* opening_;
+  QProgressBar* opening_bar_;
+  QTimer opening_look_;
   QTimer opening_timer_;
   bool again_ = false;
   QString failure_;

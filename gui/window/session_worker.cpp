@@ -3,7 +3,11 @@
 #include "cli/failure.hpp"
 #include "cli/session/choose_session.hpp"
 #include "gui/report/compare_report.hpp"
+#include "gui/report/explain_report.hpp"
 #include "gui/report/panel_reports.hpp"
+#include "gui/session/interruptible.hpp"
+
+#include <QFileInfo>
 
 #include <exception>
 #include <sys/resource.h>
@@ -15,6 +19,9 @@ namespace tferry::gui {
 namespace {
 
 constexpr int kNice = 5;
+constexpr std::int64_t kMostRows = 2000;  // of a table
+// Of SQLite's machine for each event, about: what progress is told by.
+constexpr double kSearchSteps = 10, kReportSteps = 25, kCompareSteps = 60;
 
 }  // namespace
 
@@ -38,16 +45,20 @@ void SessionWorker::guarded(Work&& work) {
 }
 
 void SessionWorker::open(const QString& path) {
-  cancelled_ = false;
+  const Progress::Work work(progress_, QStringLiteral("Opening ") + QFileInfo(path).fileName());
   guarded([&] {
     session_.reset();
-    try {
-      session_ = OpenSession::open(path.toStdString(), &cancelled_);
-    } catch (const trace::SessionError&) {
-      if (!cancelled_) throw;
+    const auto given_up = [&] {
       Q_EMIT failed(QStringLiteral("opening %1 was cancelled").arg(path),
                     QStringLiteral("open it again with Ctrl+O"));
-      return;
+    };
+    try {
+      session_ = OpenSession::open(path.toStdString(), &progress_);
+    } catch (const WorkCancelled&) {
+      return given_up();
+    } catch (const trace::SessionError&) {
+      if (!progress_.is_cancelled()) throw;
+      return given_up();
     }
     Q_EMIT opened(session_->overview, session_->names);
   });
@@ -61,13 +72,13 @@ void SessionWorker::open_like(const QString& path, OverviewPtr overview) {
   });
 }
 
-void SessionWorker::read_picture(TimeRange range, double ns_per_pixel, const std::set<int>& folded,
+void SessionWorker::read_picture(TimeRange range, double ns_per_pixel, const std::set<int>& tensors,
                                  quint64 number) {
   if (!session_) return;
   const auto cancelled = [this, number] { return number < wanted_.load(std::memory_order_relaxed); };
   if (cancelled()) return;
   guarded([&] {
-    if (PicturePtr picture = session_->reader->read(range, ns_per_pixel, cancelled, folded))
+    if (PicturePtr picture = session_->reader->read(range, ns_per_pixel, cancelled, tensors))
       Q_EMIT picture_ready(std::move(picture), number);
   });
   give_way();  // somebody waits for the first picture; later ones are read beside what is looked at
@@ -113,45 +124,73 @@ void SessionWorker::search(const QString& pattern) {
 
 void SessionWorker::find_next(std::vector<std::int64_t> names, int lane, qint64 time, int step) {
   if (!session_) return;
+  const Progress::Work work(progress_, QStringLiteral("Searching"));
+  const Interruptible interruptible(session_->session, progress_, kSearchSteps * events());
   guarded([&] {
-    const FoundEvent event =
-        names.empty() ? next_in_lane(session_->session, *session_->overview, lane, time, step)
-                      : next_named(session_->session, *session_->overview, names, lane, time, step);
+    FoundEvent event;
+    try {
+      event = names.empty() ? next_in_lane(session_->session, *session_->overview, lane, time, step)
+                            : next_named(session_->session, *session_->overview, names, lane, time, step);
+    } catch (const trace::SessionError&) {
+      if (!progress_.is_cancelled()) throw;
+    }
     Q_EMIT found(event);
   });
 }
 
+double SessionWorker::events() const { return static_cast<double>(session_->overview->events); }
+
+template <typename Make>
+void SessionWorker::report(const QString& name, const QString& what, double steps, Make&& make) {
+  if (!session_) return;
+  const Progress::Work work(progress_, what);
+  const Interruptible interruptible(session_->session, progress_, steps * events());
+  try {
+    Q_EMIT report_ready(name, std::make_shared<const std::vector<cli::Table>>(make()));
+  } catch (const std::exception& error) {
+    progress_.is_cancelled() ? Q_EMIT report_cancelled(name)
+                             : Q_EMIT report_failed(name, QString::fromUtf8(error.what()));
+  }
+}
+
 void SessionWorker::make_report(const QString& name, TimeRange range, qint64 plan) {
   if (!session_) return;
-  try {
+  const bool curve = name == QLatin1String("curve");  // tells its share itself
+  report(name, QStringLiteral("Report ") + name, curve ? 0 : kReportSteps, [&] {
     cli::ScopeOptions options;
-    options.top = 2000;
+    options.top = kMostRows;
     const std::int64_t origin = session_->overview->origin_ns;
     if (range.length() > 0) {
       options.from = std::to_string(std::max<std::int64_t>(0, range.from_ns - origin)) + "ns";
       options.to = std::to_string(std::max<std::int64_t>(1, range.to_ns - origin)) + "ns";
     }
     const cli::Scope scope(session_->session, options);
-    auto tables = std::make_shared<const std::vector<cli::Table>>(
-        plan != 0 && name == QLatin1String("plan") ? cli::report_plan_of(scope, plan)
-                                                   : find_panel_report(name.toStdString()).make(scope));
-    Q_EMIT report_ready(name, std::move(tables));
-  } catch (const std::exception& error) {
-    Q_EMIT report_failed(name, QString::fromUtf8(error.what()));
-  }
+    if (curve) return report_curve(scope, [this](double share) { progress_.at(share); });
+    return plan != 0 && name == QLatin1String("plan") ? cli::report_plan_of(scope, plan)
+                                                      : find_panel_report(name.toStdString()).make(scope);
+  });
+}
+
+void SessionWorker::explain(const QString& tensor, qint64 plan) {
+  report(QStringLiteral("why"), QStringLiteral("Why ") + tensor, 0, [&] {
+    return explain_tensor_of_plan(cli::Scope(session_->session, {}), tensor.toStdString(), plan,
+                                  [this](double share) { progress_.at(share); });
+  });
+}
+
+void SessionWorker::make_plan(qint64 budget_bytes) {
+  report(QStringLiteral("plan"), QStringLiteral("Making a plan"), 0, [&] {
+    return plan_for_budget(cli::Scope(session_->session, {}), budget_bytes,
+                           [this](double share) { progress_.at(share); });
+  });
 }
 
 void SessionWorker::compare_with(const QString& path) {
-  if (!session_) return;
-  const QString name = QStringLiteral("compare");
-  try {
+  report(QStringLiteral("compare"), QStringLiteral("Comparing"), kCompareSteps, [&] {
     trace::Session other = trace::Session::open(path.toStdString());
-    auto tables = std::make_shared<const std::vector<cli::Table>>(
-        compare_sessions(cli::Scope(session_->session, {}), cli::Scope(other, {})));
-    Q_EMIT report_ready(name, std::move(tables));
-  } catch (const std::exception& error) {
-    Q_EMIT report_failed(name, QString::fromUtf8(error.what()));
-  }
+    const Interruptible interruptible(other, progress_);
+    return compare_sessions(cli::Scope(session_->session, {}), cli::Scope(other, {}));
+  });
 }
 
 }  // namespace tferry::gui

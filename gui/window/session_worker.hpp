@@ -29,15 +29,16 @@ class SessionWorker : public QObject {
  public:
   /// Called from the window's thread: pictures of smaller numbers are not wanted any more.
   void want_only(quint64 number) { wanted_.store(number, std::memory_order_relaxed); }
-  /// The same: gives up opening a session, which then fails.
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  /// What it is at; the window's thread looks, and may cancel: opening a session then fails, a report is told
+  /// to be cancelled, a search finds nothing.
+  Progress& progress() { return progress_; }
 
  public Q_SLOTS:
   void open(const QString& path);
   /// The same for the second worker, which is spared what the first has found out.
   void open_like(const QString& path, tferry::gui::OverviewPtr overview);
   /// `number` comes back with the picture; nothing comes back for one that was cancelled.
-  void read_picture(tferry::gui::TimeRange range, double ns_per_pixel, const std::set<int>& folded,
+  void read_picture(tferry::gui::TimeRange range, double ns_per_pixel, const std::set<int>& tensors,
                     quint64 number);
   void read_facts(tferry::gui::EventRef event, quint64 number);
   /// Which event of a lane is at a time: for clicks on summaries.
@@ -52,6 +53,10 @@ class SessionWorker : public QObject {
   void find_next(std::vector<std::int64_t> names, int lane, qint64 time, int step);
   /// `plan`: the one that report "plan" tells about, 0: the newest.
   void make_report(const QString& name, tferry::gui::TimeRange range, qint64 plan);
+  /// Report "why": of a plan, 0 for the newest that moves the tensor.
+  void explain(const QString& tensor, qint64 plan);
+  /// Report "plan", of one that is made for this budget and stored nowhere.
+  void make_plan(qint64 budget_bytes);
   /// Report "compare": this session above, that one below.
   void compare_with(const QString& path);
 
@@ -65,16 +70,23 @@ class SessionWorker : public QObject {
   void searched(tferry::gui::SearchResult result);
   void report_ready(const QString& name, tferry::gui::TablesPtr tables);
   void report_failed(const QString& name, const QString& why);
+  void report_cancelled(const QString& name);
 
  private:
   template <typename Work>
   void guarded(Work&& work);
+  /// Hands over what `make` makes as that report, or says why not. `steps`: of SQLite's machine for each
+  /// event, about.
+  template <typename Make>
+  void report(const QString& name, const QString& what, double steps, Make&& make);
   /// From now on the window's thread goes first where cores are few.
   void give_way();
 
+  double events() const;
+
   std::unique_ptr<OpenSession> session_;
   std::atomic<quint64> wanted_ = 0;
-  std::atomic<bool> cancelled_ = false;
+  Progress progress_;
   bool gives_way_ = false;
 };
 

@@ -9,7 +9,8 @@ namespace tferry::gui {
 namespace {
 
 constexpr int kLookMs = 1000;
-constexpr qint64 kRest = 5;  // times as long as the merge took
+constexpr qint64 kRest = 5;               // times as long as the merge took
+constexpr qint64 kMergedEachMs = 20'000;  // bytes of a first merge, about
 
 /// Of all spools below a folder, or of one.
 qint64 spooled_bytes(const QString& path) {
@@ -54,8 +55,20 @@ void SpoolFollower::follow(const QString& path, const QString& program) {
   look();
 }
 
+Progress& SpoolFollower::progress() {
+  if (work_ && progress_.is_cancelled()) {
+    stop();
+    Q_EMIT failed(QStringLiteral("following it was given up"));
+  } else if (work_) {
+    progress_.raise(static_cast<double>(clock_.elapsed()) /
+                    static_cast<double>(std::max<qint64>(1, expected_ms_)));
+  }
+  return progress_;
+}
+
 void SpoolFollower::stop() {
   path_.clear();
+  work_.reset();
   timer_.stop();
   if (process_.state() == QProcess::NotRunning) return;
   const QSignalBlocker quiet(&process_);
@@ -66,14 +79,18 @@ void SpoolFollower::stop() {
 void SpoolFollower::look() {
   const qint64 bytes = spooled_bytes(path_);
   if (bytes == bytes_) return timer_.start(kLookMs);
+  if (!has_made_) expected_ms_ = bytes / kMergedEachMs;
   bytes_ = bytes;
   clock_.start();
+  work_.emplace(progress_, QStringLiteral("Merging spools"));
   process_.start(program_, {QStringLiteral("merge"), path_, QStringLiteral("-o"), session_,
                             QStringLiteral("--force"), QStringLiteral("-q")});
 }
 
 void SpoolFollower::finished() {
+  work_.reset();
   if (!is_active()) return;
+  expected_ms_ = clock_.elapsed();
   timer_.start(static_cast<int>(std::clamp<qint64>(clock_.elapsed() * kRest, kLookMs, 600'000)));
   const bool good = process_.exitStatus() == QProcess::NormalExit && process_.exitCode() == 0;
   has_made_ = has_made_ || good;

@@ -1,11 +1,15 @@
 #pragma once
 
+#include "gui/session/progress.hpp"
+
 #include <QElapsedTimer>
 #include <QObject>
 #include <QProcess>
 #include <QString>
 #include <QTemporaryDir>
 #include <QTimer>
+
+#include <optional>
 
 namespace tferry::gui {
 
@@ -27,6 +31,9 @@ class SpoolFollower : public QObject {
   void stop();
   bool is_active() const { return !path_.isEmpty(); }
   const QString& path() const { return path_; }
+  /// How far the merge under way is: about, by how long it took last time. A cancelled one ends the
+  /// following.
+  Progress& progress();
 
  Q_SIGNALS:
   /// A session of what there is by now; the same name each time.
@@ -41,6 +48,9 @@ class SpoolFollower : public QObject {
   QString path_, program_, session_;
   qint64 bytes_ = -1;  ///< of the spools, when they were merged last
   bool has_made_ = false;
+  qint64 expected_ms_ = 0;
+  Progress progress_;
+  std::optional<Progress::Work> work_;
   QTemporaryDir folder_;
   QTimer timer_;
   QElapsedTimer clock_;

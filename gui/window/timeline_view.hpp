@@ -16,7 +16,8 @@ namespace tferry::gui {
 ///
 /// Keys: W S zoom, A D and arrows move, F frames the selection, Home shows all, [ ] go to the previous and
 /// next of the same kind, J goes to the kernel that waited for a transfer, K to what slowed it, Up and Down
-/// choose a lane, Enter its next event from the middle on, P goes to the memory peak, Esc drops selection and
+/// choose a lane or the head of a group, Enter the lane's next event from the middle on, Space folds, page
+/// keys scroll, P goes to the memory peak, M measures, X asks why a tensor moves, Esc drops selection and
 /// measurement.
 class TimelineView : public QAbstractScrollArea {
   Q_OBJECT
@@ -38,9 +39,12 @@ class TimelineView : public QAbstractScrollArea {
   /// The tooltip that the pointer still waits for.
   void show_facts(const EventFacts& facts);
   void show_memory_peak();
-  /// Unfolds and selects the lane of a tensor, by its name or its number; false where it has none: only the
-  /// largest do.
+  /// Unfolds and selects the lane of a tensor, by its name or its number; false where it has none.
   bool show_tensor(const QString& name_or_number);
+  /// Keeps to the tensors that have this in their names; empty: to all.
+  void set_tensor_filter(const QString& text);
+  /// Whose lane is selected, as plans name it; empty: none is.
+  QString selected_tensor() const;
   /// Selects a lane and brings it into view.
   void show_lane(int lane);
   /// Takes a session again that was replaced on disk, and stays at the same place; at the end if that was
@@ -53,8 +57,16 @@ class TimelineView : public QAbstractScrollArea {
   TimeRange visible() const { return scene_.time.visible(); }
 
  Q_SIGNALS:
-  /// `folded` groups need not be read.
-  void picture_wanted(tferry::gui::TimeRange range, double ns_per_pixel, std::set<int> folded);
+  /// Of the lanes of tensors only these.
+  void picture_wanted(tferry::gui::TimeRange range, double ns_per_pixel, std::set<int> tensors);
+  /// Other than set_tensor_filter did it.
+  void tensor_filter_changed(const QString& text);
+  /// The budget's line in a lane of memory was clicked.
+  void budget_clicked();
+  /// The selected event was asked for as text.
+  void copy_wanted();
+  /// Why a tensor moves or stays was asked for.
+  void explanation_wanted(const QString& tensor);
   void view_changed(tferry::gui::TimeRange visible);
   void selected(tferry::gui::FoundEvent event);
   void summary_clicked(int lane, qint64 time, qint64 within_ns, int row);
@@ -84,12 +96,19 @@ class TimelineView : public QAbstractScrollArea {
   void click(const QPoint& point);
   void pick(const Hit& hit);
   void choose_lane(int step);
+  void fold(int group);
+  void fold_selected();
+  void measure_by_key();
+  void bring_into_view(const TimelineLayout::Strip& strip);
+  bool is_on_budget(int lane, int y) const;
   double pointer_x() const;
   QString brief_tooltip(const Hit& hit) const;
 
   Scene scene_;
-  std::set<int> folded_;
-  TimeRange wanted_;  ///< of the last picture asked for
+  QString tensor_filter_;
+  TimeRange wanted_;               ///< of the last picture asked for
+  std::set<int> wanted_tensors_;   ///< whose lanes it has
+  std::optional<TimeRange> mark_;  ///< measuring by key has begun there
   double wanted_resolution_ = 0;
   QPoint press_;
   bool dragging_ = false;  ///< measuring

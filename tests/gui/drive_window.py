@@ -20,7 +20,7 @@ import zlib
 SIZE = (1440, 900)
 TIMEOUT = 60.0
 STREAM_Y = 245  # of the stream's lane in the window, pixels
-CURVE_TAB = ("1016", "630")
+CURVE_TAB = ("1065", "627")
 SKIPPED = 77
 
 
