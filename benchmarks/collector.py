@@ -43,6 +43,7 @@ BURST, SKIPPED = 4, 1
 SHAPE = ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024"]
 KINDS = {"copies": [], "graphs": [], "managed": ["--unified-memory"], "pools": [], "streams": [], "peers": []}
 NOT_HERE = 77
+AT_ONCE = ("kinds", "iterations", "keep_last", "names", "access.layers", "access.gpt2", "ranks")
 
 
 class Collector:
@@ -62,6 +63,7 @@ class Collector:
         return self.deadline - time.monotonic()
 
     def run(self):
+        at_once = []
         for name, cell in (("step.gpt2_fp32", lambda: self.step("fp32")), ("step.gpt2_bf16", lambda: self.step("bf16")),
                            ("range", self.range), ("million", self.million), ("long", self.begin_long),
                            ("kinds", self.kinds), ("iterations", self.iterations), ("keep_last", self.keep_last),
@@ -73,13 +75,23 @@ class Collector:
             if self.left() < 20 and cell != self.end_long and not self.arguments.dry_run:
                 self.raw.add({"cell": name, "skipped": "no time left"})
                 continue
-            start = time.monotonic()
-            try:
-                cell()
-            except Exception as error:  # noqa: BLE001: whatever it is, the other cells shall still run
-                print(f"{name}: {error!r}", flush=True)
+            if self.arguments.at_once and name in AT_ONCE and not self.arguments.dry_run:
+                at_once.append(threading.Thread(target=self.one, args=(name, cell), daemon=True))
+                at_once[-1].start()
+                continue
+            self.one(name, cell)
+        for thread in at_once:
+            thread.join(timeout=max(self.left(), 1))
+
+    def one(self, name, cell):
+        start = time.monotonic()
+        try:
+            cell()
+        except Exception as error:  # noqa: BLE001: whatever it is, the other cells shall still run
+            print(f"{name}: {error!r}", flush=True)
+            with self.lock:
                 self.raw.add({"cell": name, "error": repr(error)})
-            print(f"cell {name}: {time.monotonic() - start:.1f} s, {self.left():.0f} s left", flush=True)
+        print(f"cell {name}: {time.monotonic() - start:.1f} s, {self.left():.0f} s left", flush=True)
 
     # Running jobs
 
@@ -330,19 +342,19 @@ class Collector:
             return
         rows = self.directions("access.layers")
         def kinds(kernel):
-            return {row["kind"]: row["n"] for row in rows if kernel in row["name"] and row["known_by"] == 4}
+            return {row["kind"]: row["n"] for row in rows if kernel in row["name"] and row["how"] == 4}
         launched = self.sessions.number(self.session("access.layers"), "SELECT count(*) AS n FROM kernel JOIN string ON "
                                         "string.id = name_id WHERE string.value LIKE '%combine%' AND call_ns IS NOT NULL")
         layers, fill, sums = kinds("combine"), kinds("fill"), kinds("sums")
         read, write, both = 2, 3, 4
         right = (cell["rc"] == 0 and layers.get(write, 0) > 0 and layers.get(write, 0) + layers.get(both, 0) == launched
-                 and layers.get(read, 0) >= launched and set(fill) == {write} and set(sums) == {read, write})
+                 and layers.get(read, 0) >= launched and set(fill) == {write} and set(sums) == {read, both})
         self.add("collector.access_direction", [float(right)], command,
                  "1 is: the layers sample's answer is right, each layer writes one argument (over its input or elsewhere) and reads "
-                 "the rest, a fill overwrites, sums read and overwrite", {"directions": rows, "layers": launched})
+                 "the rest, a fill overwrites, sums are added to", {"directions": rows, "layers": launched})
 
     def access_gpt2(self):
-        job = [self.arguments.python, *self.gpt2("fp32", "--warmup", "0", "--steps", "4")]
+        job = [self.arguments.python, *self.gpt2("fp32", "--layers", "3", "--batch", "2", "--warmup", "0", "--steps", "4")]
         plain = self.job("access.gpt2.plain", job, limit_s=40)
         command = self.profiled("access.gpt2", job, "--access-direction", "--counters", "off")
         cell = self.job("access.gpt2", command, limit_s=90)
@@ -351,7 +363,7 @@ class Collector:
         before, after = cells.parse_gpt2(plain["stdout"]), cells.parse_gpt2(cell["stdout"])
         by_kind = {}
         for row in self.directions("access.gpt2"):
-            key = f"{row['kind']} known by {row['known_by']}"
+            key = f"{row['kind']} known by {row['how']}"
             by_kind[key] = by_kind.get(key, 0) + row["n"]
         facts = {"plain": before, "tried": after, "accesses": by_kind, "join": self.sessions.join(self.session("access.gpt2"))}
         same = bool(before.get("loss_sha256")) and before.get("loss_sha256") == after.get("loss_sha256")
@@ -359,7 +371,7 @@ class Collector:
                                                                           "without the pass", facts)
 
     def directions(self, name):
-        return self.sessions.rows(self.session(name), "SELECT string.value AS name, access.kind AS kind, known_by, count(*) AS n "
+        return self.sessions.rows(self.session(name), "SELECT string.value AS name, access.kind AS kind, known_by AS how, count(*) AS n "
                                                       "FROM access JOIN kernel USING (process_id, operation) JOIN string ON "
                                                       "string.id = kernel.name_id GROUP BY 1, 2, 3 ORDER BY 4 DESC")
 
@@ -387,7 +399,8 @@ class Collector:
         if self.arguments.dry_run:
             return
         rows = self.sessions.rows(self.session("ranks"), "SELECT rank, count(*) AS n FROM process JOIN kernel ON process_id = "
-                                                         "process.id WHERE start_ns IS NOT NULL GROUP BY rank ORDER BY rank")
+                                                         "process.id WHERE kernel.start_ns IS NOT NULL GROUP BY rank ORDER "
+                                                         "BY rank")
         right = cell["rc"] == 0 and [row["rank"] for row in rows] == [0, 1] and all(row["n"] > 10 for row in rows)
         self.add("collector.torchrun_ranks", [float(right)], command,
                  "1 is: one session has the kernels of both ranks; on one GPU they share it", {"kernels": rows})
@@ -428,6 +441,8 @@ def main():
     parser.add_argument("--python", default="python3", help="the interpreter that has torch")
     parser.add_argument("--alternations", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of the order of the alternations")
+    parser.add_argument("--at-once", action="store_true",
+                        help="cells that ask what was recorded run at the same time, behind the others")
     parser.add_argument("--dry-run", action="store_true", help="print the commands and stop")
     arguments = parser.parse_args()
     os.makedirs(arguments.out, exist_ok=True)

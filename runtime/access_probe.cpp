@@ -18,36 +18,44 @@ constexpr std::size_t kExtent = std::size_t{2} << 20;
 constexpr std::size_t kMostBytes = std::size_t{16} << 30;  // of one launch
 
 /// Another value at every byte.
-void fill_with_others(std::vector<std::byte>& contents) {
-  for (std::byte& byte : contents) byte = ~byte;
+void fill_with_others(std::byte* data, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) data[i] = ~data[i];
 }
 
 /// The extents that differ, from the first to the last: offset and bytes; none where nothing does.
-std::optional<std::pair<std::size_t, std::size_t>> changed_range(const std::vector<std::byte>& before,
-                                                                 const std::vector<std::byte>& after) {
+std::optional<std::pair<std::size_t, std::size_t>> changed_range(const std::byte* before,
+                                                                 const std::byte* after, std::size_t size) {
   std::optional<std::pair<std::size_t, std::size_t>> range;
-  for (std::size_t at = 0; at < before.size(); at += kExtent) {
-    const std::size_t size = std::min(kExtent, before.size() - at);
-    if (std::memcmp(before.data() + at, after.data() + at, size) == 0) continue;
+  for (std::size_t at = 0; at < size; at += kExtent) {
+    const std::size_t length = std::min(kExtent, size - at);
+    if (std::memcmp(before + at, after + at, length) == 0) continue;
     const std::size_t begin = range ? range->first : at;
-    range = {begin, at + size - begin};
+    range = {begin, at + length - begin};
   }
   return range;
 }
 
-bool holds_address(const std::vector<std::vector<std::byte>>& contents,
+bool holds_address(const std::byte* data, std::size_t size,
                    const std::function<bool(std::uint64_t)>& is_address) {
-  for (const std::vector<std::byte>& region : contents) {
-    for (std::size_t at = 0; at + sizeof(std::uint64_t) <= region.size(); at += sizeof(std::uint64_t)) {
-      std::uint64_t word;
-      std::memcpy(&word, region.data() + at, sizeof word);
-      if (word >> 32 != 0 && is_address(word)) return true;
-    }
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= size; at += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, data + at, sizeof word);
+    // Addresses have nothing in their upper 16 bits, and something below.
+    if (word >> 48 == 0 && word >> 32 != 0 && is_address(word)) return true;
   }
   return false;
 }
 
 }  // namespace
+
+void AccessProbe::Buffer::assign(const Buffer& other) {
+  resize(other.size());
+  if (size_ > 0) std::memcpy(data(), other.data(), size_);
+}
+
+bool AccessProbe::Buffer::same(const Buffer& other) const {
+  return size_ == other.size_ && (size_ == 0 || std::memcmp(data(), other.data(), size_) == 0);
+}
 
 std::uint64_t AccessProbe::full_key(std::uint64_t key, std::span<const Region> regions) const {
   // Which of them are one does not stand in the key: each region is another allocation.
@@ -59,7 +67,11 @@ std::uint64_t AccessProbe::full_key(std::uint64_t key, std::span<const Region> r
 CUresult AccessProbe::run(std::uint64_t key, std::span<const Region> regions,
                           std::vector<trace::AccessEntry>& accesses, CUstream stream,
                           const std::function<bool(std::uint64_t)>& is_address, const Launch& launch) {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) {
+    const auto hold = beside();
+    return launch(stream);
+  }
   const std::uint64_t full = full_key(key, regions);
   if (const auto known = known_.find(full); known != known_.end()) {
     const CUresult result = launch(stream);
@@ -68,23 +80,27 @@ CUresult AccessProbe::run(std::uint64_t key, std::span<const Region> regions,
   }
   std::size_t bytes = 0;
   for (const Region& region : regions) bytes += region.bytes;
-  if (bytes > kMostBytes) {
-    if (!std::exchange(too_large_told_, true))
-      status_.say(1, "access direction: a launch names %zu bytes, too many to try", bytes);
-    return launch(stream);
-  }
+  if (bytes > kMostBytes && !std::exchange(too_large_told_, true))
+    status_.say(1, "access direction: a launch names %zu bytes, too many to try", bytes);
+  if (bytes > kMostBytes || regions.empty()) return launch(stream);
+  return try_it(full, regions, accesses, stream, is_address, launch);
+}
+
+CUresult AccessProbe::try_it(std::uint64_t full_key, std::span<const Region> regions,
+                             std::vector<trace::AccessEntry>& accesses, CUstream stream,
+                             const std::function<bool(std::uint64_t)>& is_address, const Launch& launch) {
   std::optional<CUresult> launched;
   try {
-    std::vector<Bytes> before, after;
-    if (regions.empty() || own_stream() == nullptr || !settle() || !read(regions, before))
-      return launch(stream);
+    std::optional<std::uint64_t> seen;
+    if (const Alone now = alone()) seen = others();
+    Contents &before = before_, &after = after_;
+    if (!seen || own_stream() == nullptr || !settle() || !read(regions, before)) return launch(stream);
     launched = launch(stream);
     if (*launched != CUDA_SUCCESS || !settle() || !read(regions, after)) return *launched;
-    ++tried_;
     Findings findings(regions.size());
     bool written = false;
     for (std::size_t i = 0; i < regions.size(); ++i) {
-      const auto range = changed_range(before[i], after[i]);
+      const auto range = changed_range(before[i].data(), after[i].data(), regions[i].bytes);
       findings[i].kind = range ? AccessKind::kReadWrite : AccessKind::kRead;
       if (range) {
         findings[i].offset = static_cast<std::int64_t>(range->first);
@@ -92,12 +108,18 @@ CUresult AccessProbe::run(std::uint64_t key, std::span<const Region> regions,
       }
       written = written || range.has_value();
     }
-    if (written && !holds_address(before, is_address)) {
+    const Alone now = alone();
+    if (!now || others() != *seen) return *launched;
+    ++tried_;
+    bool pointed = false;
+    for (std::size_t i = 0; i < regions.size() && written && !pointed; ++i)
+      pointed = holds_address(before[i].data(), regions[i].bytes, is_address);
+    if (written && !pointed) {
       find_overwritten(regions, before, after, launch, findings);
       if (!write(regions, after)) status_.say(0, "access direction: contents could not be put back");
     }
     tell(findings, regions, accesses);
-    known_.emplace(full, std::move(findings));
+    known_.emplace(full_key, std::move(findings));
   } catch (const std::bad_alloc&) {
     if (!launched) return launch(stream);
   }
@@ -132,8 +154,8 @@ CUstream AccessProbe::own_stream() {
   return stream;
 }
 
-bool AccessProbe::read(std::span<const Region> regions, std::vector<Bytes>& contents) {
-  contents.resize(regions.size());
+bool AccessProbe::read(std::span<const Region> regions, Contents& contents) {
+  if (contents.size() < regions.size()) contents.resize(regions.size());
   for (std::size_t i = 0; i < regions.size(); ++i) {
     contents[i].resize(regions[i].bytes);
     if (driver_.cuMemcpyDtoHAsync_v2(contents[i].data(), regions[i].address, regions[i].bytes,
@@ -143,7 +165,7 @@ bool AccessProbe::read(std::span<const Region> regions, std::vector<Bytes>& cont
   return driver_.cuStreamSynchronize(own_stream()) == CUDA_SUCCESS;
 }
 
-bool AccessProbe::write(std::span<const Region> regions, const std::vector<Bytes>& contents) {
+bool AccessProbe::write(std::span<const Region> regions, const Contents& contents) {
   bool written = true;
   for (std::size_t i = 0; i < regions.size(); ++i) {
     written = driver_.cuMemcpyHtoDAsync_v2(regions[i].address, contents[i].data(), regions[i].bytes,
@@ -153,23 +175,23 @@ bool AccessProbe::write(std::span<const Region> regions, const std::vector<Bytes
   return driver_.cuStreamSynchronize(own_stream()) == CUDA_SUCCESS && written;
 }
 
-bool AccessProbe::replay(std::span<const Region> regions, const std::vector<Bytes>& before,
-                         const std::vector<bool>& fill, std::vector<Bytes>& result, const Launch& launch) {
-  result = before;
+bool AccessProbe::replay(std::span<const Region> regions, const Contents& before,
+                         const std::vector<bool>& fill, Contents& result, const Launch& launch) {
+  if (result.size() < regions.size()) result.resize(regions.size());
   for (std::size_t i = 0; i < regions.size(); ++i) {
-    if (fill[i]) fill_with_others(result[i]);
+    result[i].assign(before[i]);
+    if (fill[i]) fill_with_others(result[i].data(), result[i].size());
   }
   return write(regions, result) && launch(own_stream()) == CUDA_SUCCESS &&
          driver_.cuStreamSynchronize(own_stream()) == CUDA_SUCCESS && read(regions, result);
 }
 
-void AccessProbe::find_overwritten(std::span<const Region> regions, const std::vector<Bytes>& before,
-                                   const std::vector<Bytes>& after, const Launch& launch,
-                                   Findings& findings) {
+void AccessProbe::find_overwritten(std::span<const Region> regions, const Contents& before,
+                                   const Contents& after, const Launch& launch, Findings& findings) {
   const auto overwritten = [&](std::size_t i) {
     findings[i] = {AccessKind::kWrite, 0, static_cast<std::int64_t>(regions[i].bytes)};
   };
-  std::vector<Bytes> result;
+  Contents& result = result_;
   std::vector<bool> fill(regions.size());
   std::vector<std::size_t> written;
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -177,7 +199,9 @@ void AccessProbe::find_overwritten(std::span<const Region> regions, const std::v
     if (fill[i]) written.push_back(i);
   }
   if (!replay(regions, before, fill, result, launch)) return;
-  if (result == after) {
+  bool all = true;
+  for (std::size_t i = 0; i < regions.size(); ++i) all = all && result[i].same(after[i]);
+  if (all) {
     for (const std::size_t i : written) overwritten(i);
     return;
   }
@@ -188,8 +212,8 @@ void AccessProbe::find_overwritten(std::span<const Region> regions, const std::v
       if (!replay(regions, before, fill, result, launch)) return;
     }
     bool others = true;
-    for (std::size_t k = 0; k < regions.size(); ++k) others = others && (k == i || result[k] == after[k]);
-    if (others && result[i] == after[i]) overwritten(i);
+    for (std::size_t k = 0; k < regions.size(); ++k) others = others && (k == i || result[k].same(after[k]));
+    if (others && result[i].same(after[i])) overwritten(i);
   }
 }
 

@@ -5,11 +5,15 @@
 #include "runtime/status_page.hpp"
 #include "trace/records.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -35,7 +39,9 @@ namespace tferry::runtime {
 /// through it could not be put back. What a kernel writes to memory that no driver call made (its module's
 /// own variables) is not put back either.
 ///
-/// Threads: any; one launch is tried at a time.
+/// Threads: any. One launch is tried at a time; those of other threads meanwhile are submitted as they are.
+/// When anything was submitted by another thread while a launch was tried, nothing is concluded from it and
+/// it is not launched again; while it is launched again, others wait (beside()).
 class AccessProbe {
  public:
   struct Region {
@@ -55,35 +61,73 @@ class AccessProbe {
   CUresult run(std::uint64_t key, std::span<const Region> regions, std::vector<trace::AccessEntry>& accesses,
                CUstream stream, const std::function<bool(std::uint64_t)>& is_address, const Launch& launch);
 
+  /// To be held by everything else that submits work, as long as it submits.
+  std::shared_lock<std::shared_timed_mutex> beside() {
+    std::shared_lock lock(gate_);
+    others_.fetch_add(1, std::memory_order_relaxed);
+    return lock;
+  }
+
   std::int64_t tried() const { return tried_; }
 
  private:
-  using Bytes = std::vector<std::byte>;
+  /// Memory that is used again, neither cleared nor given back in between: fresh pages cost more than the
+  /// copies.
+  class Buffer {
+   public:
+    void resize(std::size_t bytes) {
+      if (bytes > capacity_) {
+        data_.reset(new std::byte[bytes]);
+        capacity_ = bytes;
+      }
+      size_ = bytes;
+    }
+    std::byte* data() { return data_.get(); }
+    const std::byte* data() const { return data_.get(); }
+    std::size_t size() const { return size_; }
+    void assign(const Buffer& other);
+    bool same(const Buffer& other) const;
+
+   private:
+    std::unique_ptr<std::byte[]> data_;
+    std::size_t size_ = 0, capacity_ = 0;
+  };
+  using Contents = std::vector<Buffer>;  ///< by region
   struct Finding {
     trace::AccessKind kind = trace::AccessKind::kMayTouch;
     std::int64_t offset = 0;  ///< of what was written
     std::int64_t bytes = 0;
   };
   using Findings = std::vector<Finding>;  ///< by region
+  using Alone = std::unique_lock<std::shared_timed_mutex>;
 
   std::uint64_t full_key(std::uint64_t key, std::span<const Region> regions) const;
   static void tell(const Findings& findings, std::span<const Region> regions,
                    std::vector<trace::AccessEntry>& accesses);
+  CUresult try_it(std::uint64_t full_key, std::span<const Region> regions,
+                  std::vector<trace::AccessEntry>& accesses, CUstream stream,
+                  const std::function<bool(std::uint64_t)>& is_address, const Launch& launch);
+  /// While nobody else submits; not owned if that does not come about soon.
+  Alone alone() { return Alone(gate_, std::chrono::milliseconds(100)); }
+  std::uint64_t others() const { return others_.load(std::memory_order_relaxed); }
   bool settle() const;
   CUstream own_stream();
-  bool read(std::span<const Region> regions, std::vector<Bytes>& contents);
-  bool write(std::span<const Region> regions, const std::vector<Bytes>& contents);
+  bool read(std::span<const Region> regions, Contents& contents);
+  bool write(std::span<const Region> regions, const Contents& contents);
   /// Launches from `before`, but with other contents in the regions for which `fill` holds; `result` is what
   /// everything is afterwards.
-  bool replay(std::span<const Region> regions, const std::vector<Bytes>& before,
-              const std::vector<bool>& fill, std::vector<Bytes>& result, const Launch& launch);
-  void find_overwritten(std::span<const Region> regions, const std::vector<Bytes>& before,
-                        const std::vector<Bytes>& after, const Launch& launch, Findings& findings);
+  bool replay(std::span<const Region> regions, const Contents& before, const std::vector<bool>& fill,
+              Contents& result, const Launch& launch);
+  void find_overwritten(std::span<const Region> regions, const Contents& before, const Contents& after,
+                        const Launch& launch, Findings& findings);
 
   const cuda::Driver& driver_;
   Recorder& recorder_;
   StatusPage& status_;
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< who tries
+  Contents before_, after_, result_;
+  std::shared_timed_mutex gate_;
+  std::atomic<std::uint64_t> others_ = 0;
   std::unordered_map<std::uint64_t, Findings> known_;
   std::map<CUcontext, CUstream> streams_;
   std::int64_t tried_ = 0;

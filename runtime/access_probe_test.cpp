@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <thread>
 
 namespace tferry::runtime {
 namespace {
@@ -165,6 +166,38 @@ TEST_F(AccessProbeTest, MemoryWithAnAddressInItIsNotLaunchedAgain) {
             }),
             "in read, out read and write 0+4096");
   EXPECT_EQ(launches_, 1);
+}
+
+TEST_F(AccessProbeTest, WhatAnotherThreadSubmitsMeanwhileStaysAndNothingIsConcluded) {
+  EXPECT_EQ(launch([&] {
+              std::thread([&] {
+                const auto hold = probe_->beside();
+                out_[700] = 70;
+              }).join();
+              std::copy(in_.begin(), in_.begin() + 512, out_.begin());
+              return CUDA_SUCCESS;
+            }),
+            "in may touch, out may touch");
+  EXPECT_EQ(out_[700], 70u);
+  EXPECT_EQ(launches_, 1);
+}
+
+TEST_F(AccessProbeTest, ALaunchOfAnotherThreadMeanwhileIsPassedOn) {
+  int inner = 0;
+  launch([&] {
+    if (launches_ > 1) return CUDA_SUCCESS;
+    std::thread([&] {
+      std::vector<trace::AccessEntry> none;
+      probe_->run(
+          9, {}, none, nullptr, [](std::uint64_t) { return false; },
+          [&](CUstream) {
+            ++inner;
+            return CUDA_SUCCESS;
+          });
+    }).join();
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(inner, 1);
 }
 
 TEST_F(AccessProbeTest, ALaunchThatFailsIsToldAsItIsAndNothingIsKnownOfIt) {

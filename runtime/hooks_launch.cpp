@@ -106,9 +106,13 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
         }
       },
       [&] {
-        if (!tried.possible) return pass(stream);
-        Runtime& runtime = *Runtime::active();
-        return try_launch(*runtime.access_probe(), runtime, tried, stream, pass);
+        Runtime* runtime = Runtime::active();
+        if (runtime == nullptr || runtime->access_probe() == nullptr) return pass(stream);
+        if (!tried.possible) {
+          const auto hold = runtime->beside_probe();
+          return pass(stream);
+        }
+        return try_launch(*runtime->access_probe(), *runtime, tried, stream, pass);
       });
 }
 

@@ -88,6 +88,10 @@ class Runtime {
   std::optional<AllocationView> view(CUdeviceptr address);
   /// What launches do to memory is tried; null: it is not.
   AccessProbe* access_probe() { return probe_.get(); }
+  /// To be held while a call of the program's is passed on: not while a launch is tried again.
+  std::shared_lock<std::shared_timed_mutex> beside_probe() {
+    return probe_ ? probe_->beside() : std::shared_lock<std::shared_timed_mutex>();
+  }
   /// A word that lies where the program's memory does.
   bool is_address(std::uint64_t word) const { return space_.contains(word); }
   const cuda::FunctionInfo* function_info(CUfunction function) { return functions_.find(driver_, function); }
@@ -228,9 +232,15 @@ CUresult operate(CUstream stream, bool per_thread, Collect collect, Call call) {
   const CUresult ready =
       runtime->begin(*operation, stream, per_thread, [&](Operation& o) { collect(*runtime, o); });
   if (ready != CUDA_SUCCESS) return ready;
-  CUresult result = call();
-  for (int tries = 0; result == CUDA_ERROR_OUT_OF_MEMORY && tries < 3 && runtime->relieve(); ++tries)
+  CUresult result = CUDA_SUCCESS;
+  {
+    // Launches see to it themselves.
+    const auto hold =
+        operation->is_launch ? std::shared_lock<std::shared_timed_mutex>() : runtime->beside_probe();
     result = call();
+    for (int tries = 0; result == CUDA_ERROR_OUT_OF_MEMORY && tries < 3 && runtime->relieve(); ++tries)
+      result = call();
+  }
   runtime->end(*operation, result == CUDA_SUCCESS);
   return result;
 }

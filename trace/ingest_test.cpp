@@ -156,6 +156,38 @@ TEST_F(IngestTest, FindsTheStreamThatNobodyNamed) {
   EXPECT_EQ(report_.join.matched_calls, 3);
 }
 
+// Iterations look alike, so that by their order and shape the records of the fourth would fit the calls of
+// the first.
+TEST_F(IngestTest, RecordsOfARangeBelongToCallsWithinIt) {
+  runtime([](SpoolWriter& spool) {
+    for (std::uint64_t i = 0; i < 60; ++i) spool.append(launch(spool, i, i % 10 == 0 ? "softmax" : "gemm"));
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    for (std::uint32_t i = 30; i < 40; ++i) spool.append(ran(spool, i, i % 10 == 0 ? "softmax" : "gemm"));
+    spool.append(RangeRecord{.time_ns = 30'900'000, .end_ns = 40'500'000});
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session,
+                  "SELECT min(operation), max(operation), count(*) FROM kernel WHERE start_ns IS NOT NULL"),
+            "30|39|10");
+  EXPECT_EQ(query(session, "SELECT count(*) FROM kernel WHERE start_ns IS NULL AND call_ns IS NOT NULL"),
+            "50");
+  EXPECT_EQ(query(session, "SELECT count(*) FROM loss"), "0");
+  EXPECT_EQ(report_.join.calls, 10);
+}
+
+TEST_F(IngestTest, AStreamHasThePriorityThatItsRecordTells) {
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    spool.append(StreamRecord{
+        .time_ns = 5, .handle = kHandle, .context_id = 1, .stream_id = 13, .device = 0, .priority = -5});
+    spool.append(ran(spool, 0, "gemm"));
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT cupti_stream_id, priority FROM stream"), "13|-5");
+}
+
 // parcagpu#23, nvidia-resiliency-ext#115: zero and reversed timestamps after millions of records.
 TEST_F(IngestTest, CountsTimesThatCannotBeAndLeavesThemOut) {
   collector([](SpoolWriter& spool) {

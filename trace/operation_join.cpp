@@ -21,7 +21,7 @@ ActivityStream stream_of_number(std::uint64_t number) {
 }  // namespace
 
 KnownStreams::KnownStreams(const RecordedProcess& process)
-    : map_(process.streams), runtime_handles_(process.transfer_streams) {
+    : map_(process.streams), runtime_handles_(process.transfer_streams), ranges_(process.ranges) {
   for (const StreamRecord& record : process.streams) {
     if (record.owner == StreamOwner::kRuntime) runtime_handles_.insert(record.handle);
   }
@@ -34,6 +34,12 @@ KnownStreams::KnownStreams(const RecordedProcess& process)
 StreamOwner KnownStreams::owner(ActivityStream stream) const {
   const auto place = owners_.find(stream);
   return place == owners_.end() ? StreamOwner::kProgram : place->second;
+}
+
+bool KnownStreams::recorded(std::int64_t time_ns) const {
+  return ranges_.empty() || std::any_of(ranges_.begin(), ranges_.end(), [time_ns](const RangeRecord& range) {
+           return time_ns >= range.time_ns && (range.end_ns == 0 || time_ns <= range.end_ns);
+         });
 }
 
 void KnownStreams::name(const OperationCall& call, ActivityStream stream) {
@@ -123,7 +129,7 @@ void OperationJoin::collect_records() {
 void OperationJoin::infer_streams(bool last) {
   std::map<std::pair<std::uint64_t, std::int32_t>, std::vector<JoinCall>> unnamed;
   for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (calls_[i].from == OperationCall::From::kGraph) continue;
+    if (calls_[i].from == OperationCall::From::kGraph || !streams_.recorded(calls_[i].time_ns)) continue;
     if (const auto stream = streams_.stream_of(calls_[i])) {
       streams_.name(calls_[i], *stream);
     } else {
@@ -166,10 +172,18 @@ void OperationJoin::infer_streams(bool last) {
 void OperationJoin::set_streams() {
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const auto stream = streams_.stream_of(calls_[i]);
-    if (!stream) continue;
+    // In a range iterations look alike, so that calls before it would fit as well.
+    if (!stream || !streams_.recorded(calls_[i].time_ns)) continue;
     join_calls_[i].stream = number(*stream);
     streams_.name(calls_[i], *stream);
   }
+}
+
+std::int64_t OperationJoin::calls_outside() const {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < calls_.size(); ++i)
+    count += joined_.call_settled[i] && !streams_.recorded(calls_[i].time_ns) ? 1 : 0;
+  return count;
 }
 
 std::int64_t OperationJoin::records_without_call() const {

@@ -32,6 +32,8 @@ class KnownStreams {
     return map_.find(call.handle, call.device, call.time_ns);
   }
   StreamOwner owner(ActivityStream stream) const;
+  /// Activity was recorded at that time: in a range that was asked for, or because none was.
+  bool recorded(std::int64_t time_ns) const;
   /// Notes that a call names a stream: then it is no other handle's.
   void name(const OperationCall& call, ActivityStream stream);
   bool named(ActivityStream stream) const { return named_.count(stream) > 0; }
@@ -43,6 +45,7 @@ class KnownStreams {
   std::set<std::uint64_t> runtime_handles_;
   std::map<ActivityStream, StreamOwner> owners_;
   std::set<ActivityStream> named_;
+  std::vector<RangeRecord> ranges_;
 };
 
 /// Joins the calls of one process image with its activity records, as far as a window holds them: translates
@@ -57,6 +60,8 @@ class OperationJoin {
 
   const std::vector<OperationCall>& calls() const { return calls_; }
   const JoinCounts& counts() const { return joined_.counts; }
+  /// Settled calls that no activity was recorded of: outside of the ranges that were asked for.
+  std::int64_t calls_outside() const;
   bool call_has_record(std::size_t call) const { return joined_.record_of_call[call] >= 0; }
   bool call_settled(std::size_t call) const { return joined_.call_settled[call]; }
   bool kernel_settled(std::size_t index) const { return joined_.record_settled[index]; }

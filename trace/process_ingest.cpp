@@ -66,7 +66,7 @@ void ProcessIngest::write_window(bool last) {
   write_events();
   write_api_calls();
   const JoinCounts& counts = join.counts();
-  counts_.calls += counts.calls;
+  counts_.calls += counts.calls - join.calls_outside();
   counts_.records += counts.records;
   counts_.matched_calls += counts.matched_calls;
   counts_.matched_records += counts.matched_records;
@@ -118,6 +118,11 @@ std::optional<std::int64_t> ProcessIngest::device_row(std::int32_t ordinal) cons
 }
 
 void ProcessIngest::write_streams() {
+  // The callback that ties a handle to a stream comes before the record that knows its priority.
+  std::map<ActivityStream, std::int32_t> priorities;
+  for (const StreamRecord& record : process_.streams) {
+    if (record.priority != 0) priorities[{record.context_id, record.stream_id}] = record.priority;
+  }
   for (const StreamRecord& record : process_.streams) {
     const ActivityStream stream{record.context_id, record.stream_id};
     if (stream == ActivityStream{}) continue;
@@ -128,7 +133,7 @@ void ProcessIngest::write_streams() {
                                              .context_id = record.context_id,
                                              .cupti_stream_id = record.stream_id,
                                              .handle = as_signed(record.handle),
-                                             .priority = record.priority,
+                                             .priority = priorities[stream],
                                              .owner = known_streams_.owner(stream)});
   }
 }

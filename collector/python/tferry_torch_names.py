@@ -17,6 +17,7 @@ All of it ends after STEPS steps of an optimizer, or CALLS calls of an outermost
 are gone and the program runs as it would without them. What is allocated later is matched with what has names.
 """
 
+import importlib
 import threading
 
 PREFIX = "tferry:"
@@ -151,8 +152,9 @@ class Pass:
 
     def install(self):
         torch = self.torch
-        hooks = torch.nn.modules.module
-        optimizers = torch.optim.optimizer
+        # Packages of torch that nobody has asked for yet need not be attributes of it.
+        hooks = part_of(torch, "nn.modules.module")
+        optimizers = part_of(torch, "optim.optimizer")
         handles = [hooks.register_module_forward_pre_hook(self.before_forward),
                    hooks.register_module_forward_hook(self.after_forward, always_call=True),
                    optimizers.register_optimizer_step_pre_hook(self.before_step),
@@ -170,6 +172,15 @@ class Pass:
         for undo in self.undo:
             undo()
         self.undo = []
+
+
+def part_of(torch, path):
+    found = torch
+    for name in path.split("."):
+        found = getattr(found, name, None)
+        if found is None:
+            return importlib.import_module(f"{torch.__name__}.{path}")
+    return found
 
 
 def install(torch):
