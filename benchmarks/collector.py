@@ -142,8 +142,8 @@ class Collector:
             right.append(float(not differences))
             print(f"{name}: {facts[kind]}", flush=True)
         if right:
-            self.add("collector.kinds", right, command, "1 for each kind whose recorded counts and bytes are those that the "
-                                                        "sample knows", {"kinds": facts})
+            self.add("collector.kinds", [min(right)], command, "1 is: of every kind that can be had here the recorded counts and "
+                                                               "bytes are those that the sample knows", {"kinds": facts})
 
     def step(self, precision):
         name = f"step.gpt2_{precision}"
