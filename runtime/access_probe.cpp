@@ -116,7 +116,7 @@ CUresult AccessProbe::try_it(std::uint64_t full_key, std::span<const Region> reg
       pointed = holds_address(before[i].data(), regions[i].bytes, is_address);
     if (written && !pointed) {
       find_overwritten(regions, before, after, launch, findings);
-      if (!write(regions, after)) status_.say(0, "access direction: contents could not be put back");
+      if (!put_back(regions, after)) status_.say(0, "access direction: contents could not be put back");
     }
     tell(findings, regions, accesses);
     known_.emplace(full_key, std::move(findings));
@@ -173,6 +173,22 @@ bool AccessProbe::write(std::span<const Region> regions, const Contents& content
               written;
   }
   return driver_.cuStreamSynchronize(own_stream()) == CUDA_SUCCESS && written;
+}
+
+bool AccessProbe::put_back(std::span<const Region> regions, const Contents& contents) {
+  constexpr int kTries = 3;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (write(regions, contents)) return true;
+  }
+  bool written = true;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    bool one = false;
+    for (int tries = 0; tries < kTries && !one; ++tries) {
+      one = driver_.cuMemcpyHtoD_v2(regions[i].address, contents[i].data(), regions[i].bytes) == CUDA_SUCCESS;
+    }
+    written = written && one;
+  }
+  return written && driver_.cuCtxSynchronize() == CUDA_SUCCESS;
 }
 
 bool AccessProbe::replay(std::span<const Region> regions, const Contents& before,

@@ -114,6 +114,8 @@ class AccessProbe {
   CUstream own_stream();
   bool read(std::span<const Region> regions, Contents& contents);
   bool write(std::span<const Region> regions, const Contents& contents);
+  /// As write, by every way there is.
+  bool put_back(std::span<const Region> regions, const Contents& contents);
   /// Launches from `before`, but with other contents in the regions for which `fill` holds; `result` is what
   /// everything is afterwards.
   bool replay(std::span<const Region> regions, const Contents& before, const std::vector<bool>& fill,

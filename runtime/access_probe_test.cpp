@@ -217,5 +217,25 @@ TEST_F(AccessProbeTest, WhereNothingCanBeCopiedTheJobRunsAllTheSame) {
   EXPECT_EQ(launches_, 1);
 }
 
+TEST_F(AccessProbeTest, WhereOneWayOfCopyingFailsContentsArePutBackByAnother) {
+  static int copies;
+  copies = 0;
+  driver_.cuMemcpyHtoDAsync_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+    if (++copies > 2) return CUDA_ERROR_UNKNOWN;
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    return CUDA_SUCCESS;
+  };
+  driver_.cuMemcpyHtoD_v2 = [](CUdeviceptr to, const void* from, std::size_t bytes) {
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    return CUDA_SUCCESS;
+  };
+  launch([&] {
+    for (std::size_t i = 0; i < in_.size(); ++i) out_[i] += in_[i];
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(out_[0], 8u);
+  EXPECT_EQ(in_[0], 1u);
+}
+
 }  // namespace
 }  // namespace tferry::runtime
