@@ -232,7 +232,7 @@ class Collector:
         facts = {"medians_ns": medians, "kernels": kernels, "outside": outside}
         self.add("collector.after_range", [medians[2], medians[4]], command,
                  "steps after a range, against those before the first; the second range has as many kernels as the first",
-                 facts, baseline=[medians[0]])
+                 facts, baseline=[medians[0]] * 2)
         self.add("collector.second_range", [float(len(kernels) == 2 and kernels[0] == kernels[1] and outside == 0)], command,
                  "1 is: both ranges have the same number of kernels, and nothing outside of them was recorded", facts)
 
