@@ -123,7 +123,8 @@ def run(words):
         print("--plan --output --policy --json --budget")
         return 0
     with open(words[words.index("--json") + 1], "w", encoding="utf-8") as file:
-        json.dump({"processes": [{"devices": [{"plan_iterations": 5, "plan_mappings": 0, "plan_late_bytes": 10}]}]}, file)
+        json.dump({"processes": [{"devices": [{"plan_iterations": 5, "plan_mappings": 0, "plan_late_bytes": 10,
+                                                  "iterations": {"time_ns": 142000000}}]}]}, file)
     policy = "plan" if "--plan" in words else words[words.index("--policy") + 1] if "--policy" in words else "live"
     job = words[words.index("--") + 1:]
     return subprocess.run(job, check=False, env={**os.environ, "FAKE_POLICY": policy}).returncode
