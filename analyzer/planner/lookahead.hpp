@@ -17,7 +17,7 @@ struct LookaheadOptions {
   /// planning.
   const Plan* avoid = nullptr;
   /// Called before each simulation, for whoever shows progress; what it throws ends the planning.
-  std::function<void()> on_simulation;
+  std::function<void()> on_simulation = {};
 };
 
 /// Plans which bytes leave after which operation and when they return.
