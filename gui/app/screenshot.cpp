@@ -72,7 +72,10 @@ Scene scene_of(const OpenSession& open, const Theme& theme, int width, TimeRange
   scene.theme = theme;
   scene.folded = folded_at_first(*scene.overview);
   scene.layout = TimelineLayout(*scene.overview, scene.folded);
-  scene.time = TimeMap(scene.overview->range, lanes_width(width)).showing(range);
+  // Of a session that is aligned with another one it may lie before its begin or after its end.
+  const TimeRange all = scene.overview->range;
+  const TimeRange both{std::min(all.from_ns, range.from_ns), std::max(all.to_ns, range.to_ns)};
+  scene.time = TimeMap(both, lanes_width(width)).showing(range);
   return scene;
 }
 

@@ -255,11 +255,11 @@ void MainWindow::open_below(const QString& path) {
     below_->set_theme(view_->timeline()->scene().theme);
     connect(view_->timeline(), &TimelineView::view_changed, this, [this](TimeRange range) {
       if (below_->overview())
-        below_->timeline()->show_range(aligned(range, *view_->overview(), *below_->overview()));
+        below_->timeline()->show_beside(aligned(range, *view_->overview(), *below_->overview()));
     });
     connect(below_, &SessionView::opened, this, [this] {
       if (view_->overview())
-        below_->timeline()->show_range(
+        below_->timeline()->show_beside(
             aligned(view_->timeline()->visible(), *view_->overview(), *below_->overview()));
       fresh_.erase(QString::fromUtf8(kCompare));
       show_panel(QString::fromUtf8(kCompare));

@@ -383,6 +383,23 @@ TEST_F(MainWindowTest, TwoSessionsAreComparedBelowEachOther) {
   EXPECT_EQ(window_.below()->timeline()->visible(), timeline()->visible());
 }
 
+TEST_F(MainWindowTest, FirstIterationsAreBelowEachOtherAlsoWhereOneSessionBeginsLater) {
+  const std::string path = directory_ / "later.tferry";
+  write_planned_session(path);
+  trace::Database(path, trace::Database::Mode::kReadWrite)
+      .execute("UPDATE iteration SET start_ns = start_ns + 9000000 WHERE number = 0");
+  open(planned_session());
+  window_.open_below(QString::fromStdString(path));
+  ASSERT_TRUE(soon([&] { return window_.below()->overview() && window_.is_settled(); }));
+  const auto first = [](const SessionView& view) {
+    for (const Lane& lane : view.overview()->lanes) {
+      if (lane.kind == LaneKind::kIterations) return view.timeline()->scene().time.x_of(lane.first_ns);
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(first(*window_.view()), first(*window_.below()), 2);
+}
+
 TEST(KeyHelpTest, NamesEveryKeyOfTheTimeline) {
   for (const char* key : {"W  S", "A  D", "F", "Home", "[  ]", "P", "/", "?"})
     EXPECT_TRUE(KeyHelp::text().contains(QString::fromUtf8(key))) << key;

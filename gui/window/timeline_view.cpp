@@ -15,6 +15,10 @@ namespace {
 
 constexpr double kAround = 0.6;  // of the width, read left and right of what is shown
 
+TimeRange both(const TimeRange& a, const TimeRange& b) {
+  return {std::min(a.from_ns, b.from_ns), std::max(a.to_ns, b.to_ns)};
+}
+
 TimeRange widened(const TimeRange& range, double share) {
   const auto more = static_cast<std::int64_t>(static_cast<double>(range.length()) * share);
   return {range.from_ns - more, range.to_ns + more};
@@ -114,6 +118,11 @@ void TimelineView::want_picture() {
 
 void TimelineView::show_range(TimeRange range) {
   if (scene_.overview) set_time(scene_.time.showing(range));
+}
+
+void TimelineView::show_beside(TimeRange range) {
+  if (!scene_.overview) return;
+  set_time(TimeMap(both(scene_.overview->range, range), scene_.time.width()).showing(range));
 }
 
 void TimelineView::show_around(TimeRange range) { show_range(widened(range, 1)); }

@@ -32,6 +32,8 @@ class TimelineView : public QAbstractScrollArea {
   /// Arrows of an event; dropped if another one is selected by now.
   void set_relations(EventRef of, std::vector<Relation> relations);
   void show_range(TimeRange range);
+  /// The same, also where that lies before or after the session: beside another one, aligned with it.
+  void show_beside(TimeRange range);
   /// Shows a stretch of time with as much around it.
   void show_around(TimeRange range);
   /// Selects an event and brings it into view; zooms where it would be too small or too large to see.
