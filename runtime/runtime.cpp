@@ -284,14 +284,23 @@ CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lo
 /// The device whose operation it is; null where no plan could be followed.
 DeviceMemory* Runtime::device_of(const Operation& operation) const {
   if (operation.capturing || operation.signature == 0) return nullptr;
-  return devices_[operation.blocks.empty() ? 0 : static_cast<std::size_t>(operation.blocks[0]->device)].get();
+  return devices_[static_cast<std::size_t>(ordinal_of(operation))].get();
+}
+
+/// What names nothing that moves is of the device whose context submits it: the ranks of a job but the first
+/// use others than device 0.
+int Runtime::ordinal_of(const Operation& operation) const {
+  if (!operation.blocks.empty()) return operation.blocks[0]->device;
+  CUdevice device = 0;
+  const bool known = driver_.cuCtxGetDevice(&device) == CUDA_SUCCESS;
+  return known && device >= 0 && device < trace::kMaxDevices ? device : 0;
 }
 
 void Runtime::end(Operation& operation, bool submitted) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
   --in_flight_;
-  const int device = operation.blocks.empty() ? 0 : operation.blocks[0]->device;
+  const int device = ordinal_of(operation);
   if (timer_) timer_->end(operation, device, submitted);
   for (Block* block : operation.blocks) --block->named;
   Moment moment{};

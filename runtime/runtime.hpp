@@ -151,6 +151,7 @@ class Runtime {
   bool recording() const { return recorder_ && (!timer_ || (!following_ && !recorder_->over())); }
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
   DeviceMemory* device_of(const Operation& operation) const;
+  int ordinal_of(const Operation& operation) const;
   Moment stamp(StreamIndex stream);
   void hold_small(CUdeviceptr address);
   bool read_node(CUgraphNode node, std::vector<CUgraph>& children, std::vector<CUdeviceptr>& named);

@@ -117,6 +117,18 @@ TEST(Period, ExtraOperationNowAndThen) {
   EXPECT_EQ(found->accumulation, 1u);
 }
 
+// Optimiser states are filled in the first step, hundreds of times by a kernel that every step has once: its
+// places there are no beginnings of iterations (two ranks that exchanged 148 gradients, recorded).
+TEST(Period, AKernelOfEveryStepThatTheFirstOneRunsHundredsOfTimes) {
+  const Signatures fill = phase(24, 1), exchange = (phase(20, 1) + phase(21, 1)) * 148, last = phase(7, 20);
+  const Signatures first = fill + forward(12) + backward(12) + exchange + fill * 296 + last;
+  const Signatures step = fill + forward(12) + backward(12) + exchange + last;
+  const auto found = find_iterations(phase(9, 271) + first + step * 5);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->period, step.size());
+  EXPECT_GE(found->spans.size(), 4u);
+}
+
 TEST(Period, EvaluationBetweenStepsIsNotPartOfAnIteration) {
   const Signatures step = forward(12) + backward(12) + optimiser();
   const auto found = find_iterations((step * 10 + forward(12) * 7) * 6);

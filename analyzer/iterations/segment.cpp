@@ -151,6 +151,10 @@ class Cutter {
     }
     std::erase_if(anchors, [&](const Anchor& a) { return 8 * a.support() < 7 * most; });
     if (anchors.empty()) return;
+    // One that comes in clusters, if only in a first step (fills of optimiser states), is regular from
+    // cluster to cluster, and marks no place in an iteration.
+    const auto clustered = [](const Anchor& a) { return a.occurrences.size() > 2 * (a.regular + 1); };
+    if (!std::all_of(anchors.begin(), anchors.end(), clustered)) std::erase_if(anchors, clustered);
     const auto start = [](const Anchor& a) { return a.occurrences[a.first_regular]; };
     std::sort(anchors.begin(), anchors.end(),
               [&](const Anchor& a, const Anchor& b) { return start(a) < start(b); });

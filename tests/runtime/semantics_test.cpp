@@ -296,5 +296,23 @@ TEST_F(Semantics, FreeingWhatIsNoAllocationIsRefused) {
   EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, api_.cuMemFree_v2(buffer));
 }
 
+// A rank of a job but the first uses another device than 0, and its plan has all of its operations.
+TEST_F(Semantics, WhatNamesNothingThatMovesIsAnOperationOfTheCurrentDevice) {
+  CUcontext second = nullptr;
+  ASSERT_OK(api_.cuDevicePrimaryCtxRetain(&second, 1));
+  ASSERT_OK(api_.cuCtxSetCurrent(second));
+  CUdeviceptr small = 0;
+  ASSERT_OK(api_.cuMemAlloc_v2(&small, 256));
+  const auto operations = [this](int device) { return drivers_.status().device[device].operations.load(); };
+  const std::int64_t first_before = operations(0), second_before = operations(1);
+  for (int i = 0; i < 3; ++i) ASSERT_OK(api_.cuMemsetD8Async(small, 1, 256, nullptr));
+  ASSERT_OK(api_.cuCtxSynchronize());
+  EXPECT_EQ(first_before, operations(0));
+  EXPECT_EQ(second_before + 3, operations(1));
+  ASSERT_OK(api_.cuMemFree_v2(small));
+  ASSERT_OK(api_.cuDevicePrimaryCtxReset_v2(1));
+  ASSERT_OK(api_.cuCtxSetCurrent(context_));
+}
+
 }  // namespace
 }  // namespace tferry::runtime_test
