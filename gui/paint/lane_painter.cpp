@@ -221,8 +221,11 @@ void LanePainter::limit_line(const QRect& area, double share, const QString& tex
   const int width = TextCache::of_this_thread().width(painter_, text) + 8;
   const int text_y =
       y - area.top() > painter_.fontMetrics().height() + 2 ? y - painter_.fontMetrics().height() : y + 1;
-  TextCache::of_this_thread().draw(
-      painter_, QRect(area.right() - width, text_y, width, painter_.fontMetrics().height()), text);
+  const QRect box(area.right() - width, text_y, width, painter_.fontMetrics().height());
+  QColor veil = scene_.theme.background;
+  veil.setAlphaF(0.8F);  // to be read on a strong chart, too
+  painter_.fillRect(box.adjusted(-3, 0, 0, 0), veil);
+  TextCache::of_this_thread().draw(painter_, box, text);
 }
 
 void LanePainter::scale_text(const QRect& area, const QString& text, double line_share) {

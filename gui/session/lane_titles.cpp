@@ -133,8 +133,12 @@ void title(trace::Session& session, const NameBook& names, Lane& lane) {
       if (const int direction = pcie_direction(name)) return pcie(session, lane, direction);
       const bool dram = name.contains(QLatin1String("dram"));
       const bool read = name.contains(QLatin1String("read"));
-      lane.title =
-          dram ? (read ? QStringLiteral("GPU memory, read") : QStringLiteral("GPU memory, written")) : name;
+      const bool nvlink = name.contains(QLatin1String("nvlrx")) || name.contains(QLatin1String("nvltx"));
+      lane.title = nvlink ? (name.contains(QLatin1String("nvlrx")) ? QStringLiteral("NVLink, received")
+                                                                   : QStringLiteral("NVLink, sent"))
+                   : dram
+                       ? (read ? QStringLiteral("GPU memory, read") : QStringLiteral("GPU memory, written"))
+                       : name;
       lane.hint = name;
       break;
     }

@@ -230,7 +230,11 @@ class Builder {
         pair = of->second;
       groups[pair].push_back(i);
     }
-    for (auto& [pair, lanes] : groups) {
+    // By GPU, as people number them, whichever process was started first.
+    std::vector<std::pair<ProcessDevice, std::vector<int>>> by_gpu(groups.begin(), groups.end());
+    std::stable_sort(by_gpu.begin(), by_gpu.end(),
+                     [](const auto& a, const auto& b) { return a.first.second < b.first.second; });
+    for (auto& [pair, lanes] : by_gpu) {
       std::stable_sort(lanes.begin(), lanes.end(), [this](int a, int b) {
         return place_of(overview_.lanes[static_cast<std::size_t>(a)]) <
                place_of(overview_.lanes[static_cast<std::size_t>(b)]);
