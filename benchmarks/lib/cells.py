@@ -128,6 +128,12 @@ def run_job(command, limit_s, folder, name, environment=None):
     return result
 
 
+def visible_gpu():
+    """NVML's index of the GPU that programs take for their first one: NVML does not know CUDA_VISIBLE_DEVICES."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    return first if first.isdigit() else "0"
+
+
 class Watched:
     """The memory sampler beside jobs and, given `room` in bytes, a ballast that leaves no more than that free."""
 
@@ -140,7 +146,7 @@ class Watched:
         if self.room is not None:
             self.ballast = Helper([self.programs.find("tferry-ballast"), "--leave", str(self.room)])
             self.found["ballast"] = self.ballast.first_line
-        self.sampler = Helper([self.programs.find("tferry-memory-sampler")])
+        self.sampler = Helper([self.programs.find("tferry-memory-sampler"), "--device", visible_gpu()])
 
     def stop(self):
         """What was seen: "device_peak_bytes" is what the jobs added to the card's use."""
