@@ -47,11 +47,13 @@ void JobOptions::add_ways_to(CLI::App& command) {
       ->check(CLI::IsMember({"explicit", "managed"}))
       ->capture_default_str();
   command
-      .add_option("--policy", policy,
-                  "What leaves when, without a plan: lms (the default), lms-early, on-demand; naive-um "
-                  "emulates managed "
-                  "memory without prefetch in a card of the budget's size")
-      ->check(CLI::IsMember({"lms", "lms-early", "on-demand", "naive-um"}));
+      .add_option(
+          "--policy", policy,
+          "What leaves when: lookahead (the default: a plan, --plan's or one made while the job runs); "
+          "without one "
+          "lms, lms-early, on-demand; pump: managed memory, as --memory managed; naive-um emulates managed "
+          "memory without prefetch in a card of the budget's size")
+      ->check(CLI::IsMember({"lookahead", "lms", "lms-early", "on-demand", "pump", "naive-um"}));
   command
       .add_option(
           "--route", route,
@@ -70,24 +72,29 @@ JobSettings JobOptions::settings(const CommonOptions& common) const {
   settings.reserve = optional_bytes(reserve, "--reserve");
   settings.movable = optional_bytes(movable, "--movable");
   if (!chunk.empty()) settings.chunk = parse_chunk(chunk);
-  settings.memory = memory;
-  settings.policy = policy;
+  settings.memory = policy == "pump" ? "managed" : memory;
+  const bool managed = settings.memory == "managed" || policy == "naive-um";
+  if (policy == "lookahead" && managed) {
+    throw Failure("--policy lookahead is about our own copies, and managed memory is moved by the driver",
+                  "leave one of them out");
+  }
+  if (policy != "pump" && policy != "lookahead") settings.policy = policy;
   settings.allow_oversubscription = allow_oversubscription;
   settings.route = route;
   if (!route.empty() && !trace::parse_copy_route(route, 0)) {
     throw Failure(fmt::format("--route: {} is no route", route),
                   "write direct, neighbour, both, or neighbour:N with the number of the GPU to go by");
   }
-  if (!route.empty() && (memory == "managed" || policy == "naive-um")) {
+  if (!route.empty() && managed) {
     throw Failure("--route is about our own copies, and managed memory is moved by the driver",
                   "leave one of them out");
   }
   settings.verify = verify;
-  if (verify && (memory == "managed" || policy == "naive-um")) {
+  if (verify && managed) {
     throw Failure("--verify checks our own copies, and managed memory is moved by the driver",
                   "leave one of them out");
   }
-  if (allow_oversubscription && memory != "managed")
+  if (allow_oversubscription && settings.memory != "managed")
     throw Failure("--allow-oversubscription is about managed memory",
                   "add --memory managed, or leave it out");
   settings.quiet = common.quiet;

@@ -46,6 +46,18 @@ class PlannedRunTest : public testing_support::ProfileFixture {
   }
 };
 
+TEST_F(PlannedRunTest, APolicyGoesByItsNameWhateverServesIt) {
+  const std::string job = std::string(kJob) + "4";
+  const Ended native = sh(job);
+  for (const char* policy : {"lookahead", "lms", "pump"}) {
+    const Ended run = sh(std::string("$T run --budget 64MiB --policy ") + policy + " " + job);
+    EXPECT_EQ(answer(run), answer(native)) << policy << "\n" << run.err;
+  }
+  expect_refused("$T run --policy pump --verify " + job, "--verify checks our own copies");
+  expect_refused("$T run --policy lookahead --memory managed " + job, "--policy lookahead");
+  expect_refused("$T run --policy lookahead --no-live-plan " + job, "--no-live-plan makes none");
+}
+
 TEST_F(PlannedRunTest, AJobFollowsItsPlanAndGivesTheSameAnswer) {
   planned();
   const Ended native = sh(std::string(kJob) + "10");

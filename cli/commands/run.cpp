@@ -63,6 +63,9 @@ bool RunCommand::plans_itself(const JobSettings& settings) const {
 JobEnd RunCommand::run() const {
   const Console console(common_.verbosity());
   JobSettings checked = options_.settings(common_);
+  if (options_.policy == "lookahead" && no_live_plan_ && plan_.empty())
+    throw Failure("--policy lookahead needs a plan, and --no-live-plan makes none",
+                  "add --plan SESSION, or leave --no-live-plan out");
   const bool budget_given = app_->count("--budget") > 0;
   std::optional<PlannedRun> planned;
   if (app_->count("--plan") > 0) {
