@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace tferry::analyzer {
@@ -15,6 +16,7 @@ namespace {
 // down, as long as there are places; up from it where there are none.
 constexpr double kSlacks[] = {0.02, 0.01, 0.005, 0};
 constexpr double kLargerSlacks[] = {0.03, 0.05, 0.1};
+constexpr double kAsFast = 1.001;  // so near the fastest, moving fewer bytes counts
 
 }  // namespace
 
@@ -55,6 +57,7 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
                              const LookaheadOptions& options) {
   PlanOutcome best;
+  double fastest_ns = std::numeric_limits<double>::infinity();
   const auto found = [&](double slack) {
     PlanBasis basis = plan_basis(recording, typical, rules, budget_bytes, slack);
     if (!basis.basis) {
@@ -67,7 +70,11 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
       best.reason = fmt::format("its tensors found no places in {} chunks", placed.split.plan());
       return false;
     }
-    if (!best.plan || placed.plan.predicted_ns < best.plan->plan.predicted_ns) best.plan = std::move(placed);
+    fastest_ns = std::min(fastest_ns, placed.plan.predicted_ns);
+    const bool worse_best = best.plan && best.plan->plan.predicted_ns > kAsFast * fastest_ns;
+    const bool less = placed.plan.predicted_ns <= kAsFast * fastest_ns &&
+                      (!best.plan || placed.placement.bytes_out <= best.plan->placement.bytes_out);
+    if (!best.plan || worse_best || less) best.plan = std::move(placed);
     return true;
   };
   // What is not possible with all chunks is not possible with fewer.

@@ -31,7 +31,8 @@ struct PlanOutcome {
 
 /// Plans and places. `typical` comes from `recording`, counted under `rules`, with the link set. Plans are
 /// made for up to 2 % less than there is, since the more room is left, the better the places, and the fastest
-/// is taken; where what fits in bytes finds no places in chunks, for up to a tenth less.
+/// is taken (of those within a thousandth of it, the one that moves least); where what fits in bytes finds no
+/// places in chunks, for up to a tenth less.
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
                              const LookaheadOptions& options);
