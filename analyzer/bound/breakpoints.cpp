@@ -1,5 +1,7 @@
 #include "analyzer/bound/breakpoints.hpp"
 
+#include "analyzer/workload/operation_sums.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -8,24 +10,14 @@ namespace tferry::analyzer {
 
 std::vector<std::int64_t> live_bytes(const Workload& workload, const Uses& uses) {
   const std::size_t count = workload.operations.size();
-  std::vector<std::int64_t> change(2 * count + 1);
-  const auto add = [&](std::size_t first, std::size_t end, std::int64_t bytes) {
-    change[first] += bytes;
-    change[end] -= bytes;
-  };
+  OperationSums live(count);
   for (const Gap& gap : gaps(workload, uses)) {
-    if (gap.needed) add(gap.after + 1, gap.before, workload.tensors[gap.tensor].size);
+    if (gap.needed) live.add(gap.after + 1, gap.before, workload.tensors[gap.tensor].size);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    for (const Use& use : uses.of_operation(i)) add(i, i + 1, workload.tensors[use.tensor].size);
+    for (const Use& use : uses.of_operation(i)) live.add(i, i + 1, workload.tensors[use.tensor].size);
   }
-  std::vector<std::int64_t> live(count);
-  std::int64_t now = 0;
-  for (std::size_t i = 0; i < 2 * count; ++i) {
-    now += change[i];
-    live[i % count] += now;
-  }
-  return live;
+  return live.by_operation();
 }
 
 std::vector<std::uint32_t> choose_breakpoints(const Workload& workload, const Uses& uses, std::size_t most) {

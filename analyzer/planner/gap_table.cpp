@@ -2,30 +2,11 @@
 
 #include "analyzer/bound/breakpoints.hpp"
 #include "analyzer/planner/room_line.hpp"
+#include "analyzer/workload/operation_sums.hpp"
 
 #include <algorithm>
 
 namespace tferry::analyzer {
-
-/// Bytes added to ranges of operations, in a time that does not depend on their length.
-class GapTable::Sums {
- public:
-  explicit Sums(std::size_t count) : change_(2 * count + 1) {}
-  void add(std::uint32_t after, std::uint32_t before, std::int64_t bytes) {
-    change_[after + 1] += bytes;
-    change_[before] -= bytes;
-  }
-  std::vector<std::int64_t> by_operation() const {
-    const std::size_t count = change_.size() / 2;
-    std::vector<std::int64_t> sums(count);
-    std::int64_t now = 0;
-    for (std::size_t t = 0; t < 2 * count; ++t) sums[t % count] += now += change_[t];
-    return sums;
-  }
-
- private:
-  std::vector<std::int64_t> change_;
-};
 
 GapTable::GapTable(const Workload& workload)
     : workload_(workload), count_(workload.operations.size()), started_(2 * count_ + 1) {
@@ -51,8 +32,8 @@ std::vector<std::uint32_t> GapTable::around(std::size_t operation) const {
 }
 
 std::vector<std::int64_t> GapTable::away(const std::vector<std::int64_t>& parked) const {
-  Sums away(count_);
-  for (std::size_t g = 0; g < gaps_.size(); ++g) away.add(gaps_[g].after, gaps_[g].before, parked[g]);
+  OperationSums away(count_);
+  for (std::size_t g = 0; g < gaps_.size(); ++g) away.add(gaps_[g].after + 1, gaps_[g].before, parked[g]);
   return away.by_operation();
 }
 
@@ -73,8 +54,8 @@ Plan GapTable::plan(const std::vector<std::int64_t>& parked) const {
 }
 
 void GapTable::set_returns(std::vector<PlanAction>& actions) const {
-  Sums away(count_);
-  for (const PlanAction& action : actions) away.add(action.leave_after, action.needed_by, action.bytes);
+  OperationSums away(count_);
+  for (const PlanAction& action : actions) away.add(action.leave_after + 1, action.needed_by, action.bytes);
   std::vector<std::int64_t> left = away.by_operation();
   for (std::size_t t = 0; t < count_; ++t) left[t] += workload_.budget - live_[t];
   RoomLine room(left);

@@ -38,8 +38,6 @@ class GapTable {
 
  private:
   void set_returns(std::vector<PlanAction>& actions) const;
-  /// By operation, the sum of what is said to be away in (after, before).
-  class Sums;
 
   const Workload& workload_;
   std::size_t count_;
