@@ -56,15 +56,15 @@ TEST_F(ContentionReportTest, TurnsThatRanksTookStandBelow) {
     trace::SessionWriter writer = trace::SessionWriter::edit(path_);
     for (const int rank : {1, 0}) {
       writer.insert(trace::SlotUseRow{.pid = 40 + rank,
-                                   .device_ordinal = 0,
-                                   .rank = rank,
-                                   .gpus_on_link = 2,
-                                   .asked = 12,
-                                   .granted = 10,
-                                   .used = 9,
-                                   .ahead = 5,
-                                   .expired = rank,
-                                   .wait_ns = 20'000'000});
+                                      .device_ordinal = 0,
+                                      .rank = rank,
+                                      .gpus_on_link = 2,
+                                      .asked = 12,
+                                      .granted = 10,
+                                      .used = 9,
+                                      .ahead = 5,
+                                      .expired = rank,
+                                      .wait_ns = 20'000'000});
     }
     writer.publish();
   }
