@@ -65,11 +65,12 @@ void read_coordination(Config& config) {
   const std::string_view mode(text == nullptr ? "" : text);
   if (mode == "interleave") {
     config.coordination = Coordination::kInterleave;
-  } else if (mode == "orchestrate") {
+  } else if (mode == "orchestrate" || mode == "auto") {
     config.coordination = Coordination::kOrchestrate;
+    config.turns_on_trial = mode == "auto";
   } else if (!mode.empty() && mode != "off") {
     config.error =
-        std::string(variables::kCoordinate) + "=" + text + " is neither interleave nor orchestrate";
+        std::string(variables::kCoordinate) + "=" + text + " is none of interleave, orchestrate and auto";
   }
   if (const char* file = std::getenv(variables::kSlotSegment)) config.slot_segment = file;
   if (const char* file = std::getenv(variables::kLinks)) config.links = file;

@@ -59,6 +59,7 @@ struct Config {
   std::size_t keep_last_ns = 0;   ///< only the last so long of the recording is kept; 0: everything
   trace::CopyRoute route;
   Coordination coordination = Coordination::kOff;
+  bool turns_on_trial = false;                     ///< whether turns pay is measured
   std::string slot_segment;                        ///< of the job's ranks on this host
   std::string links;                               ///< file that names links; empty: none
   std::size_t slot_bytes = std::size_t{64} << 20;  ///< moved in one turn at most

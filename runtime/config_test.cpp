@@ -90,7 +90,7 @@ TEST_F(ConfigTest, RanksAreOnTheirOwnUnlessToldOtherwise) {
   EXPECT_EQ(std::size_t{1} << 20, config.slot_bytes);
   EXPECT_EQ(3, config.local_rank);
   EXPECT_EQ(4, config.local_ranks);
-  EXPECT_EQ("TFERRY_COORDINATE=all is neither interleave nor orchestrate",
+  EXPECT_EQ("TFERRY_COORDINATE=all is none of interleave, orchestrate and auto",
             with({{"TFERRY_COORDINATE", "all"}}).error);
 }
 

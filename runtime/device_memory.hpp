@@ -194,6 +194,7 @@ class DeviceMemory {
   void restore(std::uint32_t position, bool leaving);
   void plan_boundary(CUstream stream, bool of_plan);
   void judge_plan();
+  bool all_change_to(DevicePlan& plan);
   void complain_about_plan();
   void note_plan_state();
   void account_iteration();

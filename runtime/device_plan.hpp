@@ -40,6 +40,7 @@ struct DevicePlan {
   bool intruded = false;                    ///< contents that are not the plan's lie in a chunk of its own
 
   int refusals = 0;         ///< ends of iterations at which there was no room for it
+  bool agreed = false;      ///< all ranks change to it (coordination/plan_agreement.hpp)
   bool complained = false;  ///< that it is another program's
   // at the last boundary
   std::uint64_t followed = 0;  ///< iterations, of the follower's count

@@ -4,9 +4,9 @@
 
 namespace tferry::runtime {
 
-void IterationTimer::iteration_ended(CUstream stream, Kind kind) {
+void IterationTimer::iteration_ended(CUstream stream, Kind kind, std::uint64_t number) {
   if (ends_.size() >= kMostOnTheirWay) return restart();
-  End end{nullptr, StatusPage::now_ns(), connected_ ? kind : Kind::kOther};
+  End end{nullptr, StatusPage::now_ns(), connected_ ? kind : Kind::kOther, number};
   if (driver_.cuEventElapsedTime_v2 != nullptr) {
     if (!spare_.empty()) {
       end.event = spare_.back();
@@ -36,7 +36,7 @@ std::optional<IterationTimer::Time> IterationTimer::next() {
       ns = static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
       spare_.push_back(from.event);
     }
-    const Time time{ns, known ? to.kind : Kind::kOther};
+    const Time time{ns, known ? to.kind : Kind::kOther, to.number};
     ends_.pop_front();
     if (time.kind != Kind::kOther) return time;
   }

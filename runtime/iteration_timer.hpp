@@ -28,10 +28,11 @@ class IterationTimer {
   struct Time {
     std::int64_t ns = 0;
     Kind kind = Kind::kOther;
+    std::uint64_t number = 0;  ///< as the caller counts
   };
 
   /// An iteration ends on this stream. `kind`: what lies between the end before and here.
-  void iteration_ended(CUstream stream, Kind kind);
+  void iteration_ended(CUstream stream, Kind kind, std::uint64_t number);
   /// The next end has none before it.
   void restart() { connected_ = false; }
   /// An iteration that has passed, of any kind but kOther; none: no more have so far.
@@ -44,6 +45,7 @@ class IterationTimer {
     CUevent event = nullptr;
     std::int64_t host_ns = 0;
     Kind kind = Kind::kOther;
+    std::uint64_t number = 0;
   };
 
   const cuda::Driver& driver_;

@@ -228,13 +228,21 @@ void DeviceMemory::plan_boundary(CUstream stream, bool of_plan) {
     begin_iteration();
     look_for_later_plan();
   }
-  if (later_plan_ != nullptr && later_plan_->follower.ready()) {
+  if (later_plan_ != nullptr && later_plan_->follower.ready() && all_change_to(*later_plan_)) {
     leave_plan();
     plan_ = std::move(later_plan_);
   }
   judge_plan();
-  if (plan_ != nullptr && !plan_->follower.adopted() && plan_->follower.ready() && plan_->judge.wanted())
+  if (plan_ != nullptr && !plan_->follower.adopted() && plan_->follower.ready() && plan_->judge.wanted() &&
+      all_change_to(*plan_))
     adopt_plan();
+}
+
+/// Ranks that take turns change plans at the same iteration. A plan that was agreed on is not asked about
+/// again, such as one that was left on trial.
+bool DeviceMemory::all_change_to(DevicePlan& plan) {
+  plan.agreed = plan.agreed || !gates_ || coordinator_->may_change_plan(ordinal_);
+  return plan.agreed;
 }
 
 /// Leaves a plan under which iterations take longer than without it.
@@ -323,8 +331,9 @@ void DeviceMemory::time_iteration(CUstream stream) {
   Kind kind = plan_->follower.whole() ? Kind::kWithout : Kind::kOther;
   if (planned() && kind != Kind::kOther)
     kind = plan_->follower.counts().followed != plan_->followed ? Kind::kFollowed : Kind::kUnder;
-  iteration_timer_.iteration_ended(stream, kind);
+  iteration_timer_.iteration_ended(stream, kind, gates_ ? coordinator_->round(ordinal_) : 0);
   while (const auto time = iteration_timer_.next()) {
+    if (gates_) coordinator_->iteration_took(ordinal_, time->number, time->ns);
     if (time->kind == Kind::kWithout) {
       plan_->judge.took_without(time->ns);
     } else {

@@ -90,8 +90,8 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
       streams_(driver),
       plans_(config.plan, config.run_directory) {
   if (config_.coordination == Coordination::kOrchestrate && !config_.managed && !config_.slot_segment.empty())
-    coordinator_ =
-        Coordinator::open(driver, {config_.slot_segment, config_.links, config_.local_rank}, status);
+    coordinator_ = Coordinator::open(
+        driver, {config_.slot_segment, config_.links, config_.local_rank, config_.turns_on_trial}, status);
   if (!config_.record) return;
   std::string error;
   recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, config_.keep_last_ns, error);

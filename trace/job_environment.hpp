@@ -16,7 +16,7 @@ inline constexpr const char* kPolicy = "TFERRY_POLICY";  ///< what leaves when; 
 inline constexpr const char* kRoute =
     "TFERRY_ROUTE";  ///< by which links parked contents move; see trace/copy_route.hpp
 inline constexpr const char* kCoordinate =
-    "TFERRY_COORDINATE";  ///< interleave | orchestrate; unset: ranks do not know of each other
+    "TFERRY_COORDINATE";  ///< interleave | orchestrate | auto; unset: ranks do not know of each other
 inline constexpr const char* kSlotSegment =
     "TFERRY_SLOT_SEGMENT";  ///< file that the ranks of this host share (slot_segment.hpp)
 inline constexpr const char* kSlotBytes = "TFERRY_SLOT_BYTES";  ///< BYTES moved in one turn at most

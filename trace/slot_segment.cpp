@@ -95,6 +95,8 @@ SlotOrder SlotSegment::order() const {
       return SlotOrder::kRotating;
     case SlotOrder::kDeadline:
       return SlotOrder::kDeadline;
+    case SlotOrder::kBehind:
+      return SlotOrder::kBehind;
     case SlotOrder::kFixed:
       break;
   }

@@ -15,7 +15,7 @@ namespace tferry::trace {
 /// reader relies on, so a rank can be killed between any two stores. The protocol:
 /// runtime/coordination/slot_table.hpp.
 inline constexpr std::uint64_t kSlotSegmentMagic = 0x4353'5252'4546'5401;  // "\1TFERRSC"
-inline constexpr std::uint32_t kSlotSegmentVersion = 1;
+inline constexpr std::uint32_t kSlotSegmentVersion = 2;
 inline constexpr std::size_t kSlotMembers = 64;
 inline constexpr std::size_t kSlotLinks = 32;
 inline constexpr std::size_t kSlotDirections = 2;  ///< in (to the GPU), out
@@ -24,7 +24,8 @@ inline constexpr std::size_t kSlotDirections = 2;  ///< in (to the GPU), out
 enum class SlotOrder : std::uint32_t {
   kFixed = 0,     ///< the lowest rank first
   kRotating = 1,  ///< the same, ranks rotated by one at every iteration of a plan
-  kDeadline = 2   ///< the nearest need first
+  kDeadline = 2,  ///< the nearest need first
+  kBehind = 3     ///< what belongs to the earliest iteration first, of one iteration the lowest rank's
 };
 
 /// One GPU of one process.
@@ -32,12 +33,16 @@ struct alignas(128) SlotMember {
   std::atomic<std::uint64_t> owner;  ///< 0: free; else a number that no other member of the segment ever has
   std::atomic<std::uint32_t> link;
   std::atomic<std::uint32_t> rank;
-  std::atomic<std::uint64_t> round;    ///< iterations ended
+  std::atomic<std::uint64_t> round;         ///< iterations ended
+  std::atomic<std::uint64_t> ready_change;  ///< the number of the change of plans that it is ready for
+  std::atomic<std::int64_t> with_turns_ns;  ///< of an iteration, as measured; 0: not known
+  std::atomic<std::int64_t> without_turns_ns;
   std::atomic<std::int64_t> alive_ns;  ///< when it last looked
   struct Request {
     std::atomic<std::uint32_t> waiting;  ///< 1: a transfer is ready and asks for a slot
     std::atomic<std::int64_t> since_ns;
     std::atomic<std::int64_t> deadline_ns;
+    std::atomic<std::uint64_t> round;  ///< iterations that its rank had submitted before it
   };
   Request request[kSlotDirections];
 };
@@ -55,6 +60,8 @@ struct SlotSegmentLayout {
   std::uint32_t order;  ///< a SlotOrder
   std::uint32_t reserved;
   std::atomic<std::uint64_t> joined;  ///< members ever
+  std::atomic<std::uint64_t>
+      change;  ///< of plans: its number, and when (runtime/coordination/plan_agreement.hpp)
   SlotLink link[kSlotLinks];
   SlotMember member[kSlotMembers];
 };

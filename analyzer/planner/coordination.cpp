@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -13,7 +14,11 @@ namespace tferry::analyzer {
 namespace {
 
 constexpr std::array kAll{Coordination::kFair,     Coordination::kInterleave, Coordination::kDeadline,
-                          Coordination::kPriority, Coordination::kRotating,   Coordination::kSkewed};
+                          Coordination::kPriority, Coordination::kRotating,   Coordination::kBehind,
+                          Coordination::kSkewed};
+
+constexpr std::uint64_t kBriefIterations = 4;  ///< between synchronisations, when modes are compared
+constexpr double kAsGood = 1.01;
 
 Sharing sharing_of(Coordination mode) {
   switch (mode) {
@@ -24,6 +29,8 @@ Sharing sharing_of(Coordination mode) {
       return Sharing::kPriority;
     case Coordination::kRotating:
       return Sharing::kRotating;
+    case Coordination::kBehind:
+      return Sharing::kBehind;
     case Coordination::kFair:
     case Coordination::kInterleave:
       break;
@@ -33,8 +40,8 @@ Sharing sharing_of(Coordination mode) {
 
 using MakePolicy = std::function<std::unique_ptr<Policy>(std::size_t rank)>;
 
-double simulated(const Workload& workload, const RankLayout& layout, Coordination mode,
-                 const SimulationOptions& simulation, const MakePolicy& make) {
+RankSimulation simulated(const Workload& workload, const RankLayout& layout, Coordination mode,
+                         const SimulationOptions& simulation, const MakePolicy& make) {
   RankOptions options;
   options.simulation = simulation;
   options.sharing = sharing_of(mode);
@@ -48,7 +55,7 @@ double simulated(const Workload& workload, const RankLayout& layout, Coordinatio
     policies.push_back(make(r));
     ranks.push_back({&workload, policies.back().get(), r / layout.gpus_per_link});
   }
-  return simulate_ranks(ranks, options).time_ns;
+  return simulate_ranks(ranks, options);
 }
 
 }  // namespace
@@ -65,6 +72,8 @@ std::string coordination_name(Coordination mode) {
       return "priority";
     case Coordination::kRotating:
       return "rotating";
+    case Coordination::kBehind:
+      return "behind";
     case Coordination::kSkewed:
       return "skewed";
   }
@@ -73,8 +82,9 @@ std::string coordination_name(Coordination mode) {
 
 std::span<const Coordination> all_coordinations() { return kAll; }
 
-double coordinated_time(const Workload& workload, const Plan& plan, const Plan& other,
-                        const RankLayout& layout, Coordination mode, const SimulationOptions& simulation) {
+RankSimulation simulate_coordinated(const Workload& workload, const Plan& plan, const Plan& other,
+                                    const RankLayout& layout, Coordination mode,
+                                    const SimulationOptions& simulation) {
   const Uses uses(workload);
   return simulated(workload, layout, mode, simulation, [&](std::size_t rank) {
     const bool second = mode == Coordination::kInterleave && rank % 2 == 1;
@@ -82,22 +92,45 @@ double coordinated_time(const Workload& workload, const Plan& plan, const Plan& 
   });
 }
 
-double coordinated_lms_time(const Workload& workload, const RankLayout& layout, Coordination mode,
-                            const SimulationOptions& simulation) {
-  return simulated(workload, layout, mode, simulation, [&](std::size_t rank) -> std::unique_ptr<Policy> {
-    if (mode == Coordination::kInterleave) {
-      return std::make_unique<InterleavedLmsPolicy>(workload, rank % layout.gpus_per_link,
-                                                    layout.gpus_per_link);
-    }
-    return make_policy("lms", workload);
-  });
+double coordinated_time(const Workload& workload, const Plan& plan, const Plan& other,
+                        const RankLayout& layout, Coordination mode, const SimulationOptions& simulation) {
+  return simulate_coordinated(workload, plan, other, layout, mode, simulation).time_ns;
 }
 
-Coordination choose_coordination(double oversubscription, const RankLayout& layout) {
+double coordinated_lms_time(const Workload& workload, const RankLayout& layout, Coordination mode,
+                            const SimulationOptions& simulation) {
+  return simulated(workload, layout, mode, simulation,
+                   [&](std::size_t rank) -> std::unique_ptr<Policy> {
+                     if (mode == Coordination::kInterleave) {
+                       return std::make_unique<InterleavedLmsPolicy>(workload, rank % layout.gpus_per_link,
+                                                                     layout.gpus_per_link);
+                     }
+                     return make_policy("lms", workload);
+                   })
+      .time_ns;
+}
+
+Coordination usual_coordination(const RankLayout& layout) {
+  return layout.gpus_per_link < 2 ? Coordination::kFair : Coordination::kBehind;
+}
+
+Coordination choose_coordination(const Workload& workload, const Plan& plan, const Plan* other,
+                                 const RankLayout& layout, const SimulationOptions& simulation) {
   if (layout.gpus_per_link < 2) return Coordination::kFair;
-  if (layout.iterations_per_round == 1) return Coordination::kPriority;
-  return oversubscription < 1.75 && layout.gpus_per_link > 2 ? Coordination::kDeadline
-                                                             : Coordination::kPriority;
+  const std::size_t ranks = std::min(layout.gpus, layout.gpus_per_link);
+  const RankLayout brief{ranks, ranks, std::min(layout.iterations_per_round, kBriefIterations)};
+  std::map<Coordination, double> times;  // simplest first
+  double best = std::numeric_limits<double>::infinity();
+  for (const Coordination mode : all_coordinations()) {
+    if (mode == Coordination::kInterleave && other == nullptr) continue;
+    times[mode] = coordinated_time(workload, plan, other != nullptr ? *other : plan, brief, mode, simulation);
+    best = std::min(best, times[mode]);
+  }
+  const Coordination usual = usual_coordination(layout);
+  if (times.at(usual) <= kAsGood * best) return usual;
+  return std::find_if(times.begin(), times.end(),
+                      [&](const auto& one) { return one.second <= kAsGood * best; })
+      ->first;
 }
 
 double plan_overlap(const Plan& one, const Plan& other) {

@@ -19,6 +19,7 @@ enum class Coordination : std::uint8_t {
   kDeadline,    ///< one at a time in each direction, the nearest need first
   kPriority,    ///< one at a time, by a fixed order of ranks
   kRotating,    ///< one at a time, the order rotated every round
+  kBehind,      ///< one at a time, the rank that has ended the fewest iterations first
   kSkewed       ///< kPriority, and each rank begins a part of an iteration after the one before
 };
 std::string coordination_name(Coordination mode);
@@ -29,10 +30,15 @@ std::span<const Coordination> all_coordinations();
 struct RankLayout {
   std::size_t gpus = 2;
   std::size_t gpus_per_link = 2;
-  std::uint64_t iterations_per_round = 1;
+  std::uint64_t iterations_per_round = 1;  ///< between two synchronisations of all ranks
 };
 
-/// Time of an iteration in ns when all ranks follow the plan (every second one `other`, under kInterleave).
+/// All ranks following the plan (every second one `other`, under kInterleave).
+RankSimulation simulate_coordinated(const Workload& workload, const Plan& plan, const Plan& other,
+                                    const RankLayout& layout, Coordination mode,
+                                    const SimulationOptions& simulation);
+
+/// Its time of an iteration, ns.
 double coordinated_time(const Workload& workload, const Plan& plan, const Plan& other,
                         const RankLayout& layout, Coordination mode, const SimulationOptions& simulation);
 
@@ -40,9 +46,15 @@ double coordinated_time(const Workload& workload, const Plan& plan, const Plan& 
 double coordinated_lms_time(const Workload& workload, const RankLayout& layout, Coordination mode,
                             const SimulationOptions& simulation);
 
-/// The mode to use without simulating any, from footprint over budget, GPUs on a link and iterations between
-/// synchronisations: what did best over the cells of docs/results/analyzer.md.
-Coordination choose_coordination(double oversubscription, const RankLayout& layout);
+/// The mode to use where nothing is known but the layout: what did best over the cells of
+/// docs/results/analyzer.md.
+Coordination usual_coordination(const RankLayout& layout);
+
+/// The mode to use for a plan, by simulating all of them for a few iterations of the ranks of one link; of
+/// such as are within 1 % of the best, the usual one if it is among them, else the simplest. `other` is the
+/// plan that kInterleave needs; null: that is not considered.
+Coordination choose_coordination(const Workload& workload, const Plan& plan, const Plan* other,
+                                 const RankLayout& layout, const SimulationOptions& simulation);
 
 /// Share of the bytes that two plans both move.
 double plan_overlap(const Plan& one, const Plan& other);

@@ -71,7 +71,12 @@ TEST(Coordination, AnOrderBeatsSharingAndNothingBeatsTheBound) {
   }
   EXPECT_LT(best, 0.95 * fair);
   EXPECT_LT(plan_overlap(plan, other), 1);
-  EXPECT_EQ(choose_coordination(2, {4, 1, 1}), Coordination::kFair) << "nobody to share with";
+  const Coordination chosen = choose_coordination(workload, plan, &other, layout, {});
+  EXPECT_LE(coordinated_time(workload, plan, other, layout, chosen, {}), 1.03 * best);
+  EXPECT_NE(choose_coordination(workload, plan, nullptr, layout, {}), Coordination::kInterleave);
+  EXPECT_EQ(choose_coordination(workload, plan, &other, {4, 1, 1}, {}), Coordination::kFair)
+      << "nobody to share with";
+  EXPECT_EQ(usual_coordination({4, 1, 1}), Coordination::kFair);
 }
 
 }  // namespace

@@ -47,10 +47,12 @@ class Ranks {
       if (time == std::numeric_limits<double>::infinity()) {
         throw std::logic_error("the simulation of ranks cannot go on");
       }
+      now_ += time;
       for (const auto& link : links_) link->advance(time);
       for (const Rank& rank : ranks_) {
         rank.engine->advance(time, rank.link->ended(rank.place, TransferPort::kIn),
                              rank.link->ended(rank.place, TransferPort::kOut));
+        rank.link->set_iteration(rank.place, rank.engine->position() / rank.engine->operations());
       }
       ++result_.events;
       hold();
@@ -58,6 +60,9 @@ class Ranks {
     for (const Rank& rank : ranks_) {
       result_.by_rank.push_back(rank.engine->result());
       result_.time_ns = std::max(result_.time_ns, result_.by_rank.back().time_ns);
+    }
+    for (const auto& link : links_) {
+      if (now_ > 0) result_.link_busy = std::max(result_.link_busy, link->busy_ns() / now_);
     }
     return std::move(result_);
   }
@@ -95,6 +100,7 @@ class Ranks {
   std::vector<std::unique_ptr<SharedLink>> links_;
   std::vector<Rank> ranks_;
   std::uint64_t round_ = ~std::uint64_t{0};
+  double now_ = 0;
   RankSimulation result_;
 };
 

@@ -29,6 +29,7 @@ struct RankOptions {
 struct RankSimulation {
   double time_ns = 0;  ///< of an iteration of the slowest rank, mean over the measured rounds
   std::vector<Simulation> by_rank;
+  double link_busy = 0;  ///< share of all the time in which something crossed the link that is used most
   std::uint64_t events = 0;
 };
 

@@ -14,7 +14,8 @@ SharedLink::SharedLink(const LinkRates& shared, std::vector<LinkRates> own, Shar
       sharing_(sharing),
       latency_ns_(latency_ns),
       transfers_(own_.size()),
-      ended_(own_.size()) {
+      ended_(own_.size()),
+      iterations_(own_.size()) {
   for (std::size_t rank = 0; rank < own_.size(); ++rank) ports_.emplace_back(*this, rank);
 }
 
@@ -31,6 +32,8 @@ bool SharedLink::before(std::size_t a, std::size_t b, Direction direction) const
     const double one = transfers_[a][direction].urgency_at, other = transfers_[b][direction].urgency_at;
     if (one != other) return one < other;
   }
+  if (sharing_ == Sharing::kBehind && iterations_[a] != iterations_[b])
+    return iterations_[a] < iterations_[b];
   return a < b;
 }
 
@@ -94,11 +97,13 @@ double SharedLink::time_left() {
 
 void SharedLink::advance(double time_ns) {
   now_ += time_ns;
+  bool moved = false;
   for (std::size_t rank = 0; rank < transfers_.size(); ++rank) {
     for (const Direction direction : {TransferPort::kIn, TransferPort::kOut}) {
       Transfer& transfer = transfers_[rank][direction];
       ended_[rank][direction] = false;
       if (transfer.rate == 0) continue;
+      moved = true;
       ended_[rank][direction] = transfer.remaining / transfer.rate <= time_ns * (1 + 1e-12) + 1e-9;
       if (ended_[rank][direction]) {
         transfer = {};
@@ -108,6 +113,7 @@ void SharedLink::advance(double time_ns) {
       }
     }
   }
+  if (moved) busy_ += time_ns;
 }
 
 }  // namespace tferry::analyzer

@@ -16,7 +16,8 @@ enum class Sharing : std::uint8_t {
   kFair,      ///< everybody at once, each an equal part of what the link can do
   kDeadline,  ///< one at a time in each direction, the one whose operation needs it first
   kPriority,  ///< one at a time, the rank with the lowest number
-  kRotating   ///< the same, numbers rotated by one from each round to the next
+  kRotating,  ///< the same, numbers rotated by one from each round to the next
+  kBehind     ///< one at a time, the rank that has ended the fewest iterations
 };
 
 /// The links of several ranks: each its own, and behind them one that they all share, with the same duplex
@@ -31,10 +32,14 @@ class SharedLink {
   TransferPort& port(std::size_t rank) { return ports_[rank]; }
   /// For kRotating.
   void set_round(std::uint64_t round) { round_ = round; }
+  /// For kBehind.
+  void set_iteration(std::size_t rank, std::uint64_t iteration) { iterations_[rank] = iteration; }
   /// Until the next transfer ends; infinite when nothing moves.
   double time_left();
   /// Not beyond that.
   void advance(double time_ns);
+  /// Time so far in which something crossed it, in either direction.
+  double busy_ns() const { return busy_; }
   /// Whether that rank's transfer ended in the last advance.
   bool ended(std::size_t rank, TransferPort::Direction direction) const { return ended_[rank][direction]; }
 
@@ -71,8 +76,10 @@ class SharedLink {
   std::vector<Port> ports_;
   std::vector<std::array<Transfer, 2>> transfers_;
   std::vector<std::array<bool, 2>> ended_;
+  std::vector<std::uint64_t> iterations_;  ///< by rank, ended
   std::uint64_t round_ = 0;
   double now_ = 0;
+  double busy_ = 0;
   bool settled_ = true;
 };
 

@@ -63,19 +63,17 @@ class Job {
     cell.lms_interleave = coordinated_lms_time(workload_, layout, Coordination::kInterleave, simulation);
     cell.lms_orchestrate = cell.lms_fair;
     for (const Coordination mode :
-         {Coordination::kDeadline, Coordination::kPriority, Coordination::kRotating}) {
+         {Coordination::kDeadline, Coordination::kPriority, Coordination::kRotating, Coordination::kBehind}) {
       cell.lms_orchestrate =
           std::min(cell.lms_orchestrate, coordinated_lms_time(workload_, layout, mode, simulation));
     }
     for (const Coordination mode : all_coordinations()) {
       cell.lookahead[mode] = coordinated_time(workload_, plan_, other_, layout, mode, simulation);
     }
-    double bytes = 0;
-    for (const PlanAction& action : plan_.actions) bytes += static_cast<double>(action.bytes);
-    cell.link_busy = workload_.link.time_for(2 * bytes, 2 * bytes) /
-                     coordinated_time(workload_, plan_, plan_, {2, 2, layout.iterations_per_round},
-                                      Coordination::kFair, simulation);
-    cell.chosen = choose_coordination(factor_, layout);
+    const RankLayout two{2, 2, layout.iterations_per_round};
+    cell.link_busy =
+        simulate_coordinated(workload_, plan_, plan_, two, Coordination::kFair, simulation).link_busy;
+    cell.chosen = choose_coordination(workload_, plan_, &other_, layout, simulation);
     return cell;
   }
 

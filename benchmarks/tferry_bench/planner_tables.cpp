@@ -116,8 +116,8 @@ std::string cells_as_markdown(const PlannerCells& cells) {
   text +=
       "\n| job | times | GPUs | every | bound, ms | link busy | lms fair | lms interleave | lms orchestrate "
       "| lookahead fair "
-      "| interleave | deadline | priority | rotating | skewed | chosen |\n|";
-  for (int i = 0; i < 16; ++i) text += "---|";
+      "| interleave | deadline | priority | rotating | behind | skewed | chosen |\n|";
+  for (int i = 0; i < 17; ++i) text += "---|";
   text += "\n";
   for (const RanksCell& cell : cells.ranks) {
     const auto over = [&](double time) { return time / cell.bound_ns; };
@@ -184,7 +184,7 @@ nlohmann::json cells_as_measurements(const PlannerCells& cells, const std::strin
   }
   const Regret ours = chosen(cells), constant = best_constant(cells);
   const std::string note = fmt::format(
-      "of the mode chosen without simulation, over {} cells in which modes differ by 3 %; the "
+      "of the mode chosen by brief simulations, over {} cells in which modes differ by 3 %; the "
       "best constant choice has {:.4f} on average, {:.4f} at worst",
       ours.cells, constant.mean, constant.worst);
   add("mode_regret/mean", ours.mean, note);

@@ -4,16 +4,42 @@
 #include "cli/byte_size.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/link_groups.hpp"
+#include "cli/plan/planned_run.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace tferry::cli {
 namespace {
 
-constexpr double kUnknownOversubscription = 2;
+using analyzer::Coordination;
+using trace::SlotOrder;
+
+const std::map<std::string, SlotOrder> kOrders{{"fixed", SlotOrder::kFixed},
+                                               {"rotating", SlotOrder::kRotating},
+                                               {"deadline", SlotOrder::kDeadline},
+                                               {"behind", SlotOrder::kBehind}};
+
+/// The order of turns that comes nearest to a simulated mode.
+SlotOrder slot_order(Coordination mode) {
+  switch (mode) {
+    case Coordination::kDeadline:
+      return SlotOrder::kDeadline;
+    case Coordination::kPriority:
+    case Coordination::kSkewed:
+      return SlotOrder::kFixed;
+    case Coordination::kRotating:
+      return SlotOrder::kRotating;
+    case Coordination::kFair:
+    case Coordination::kInterleave:
+    case Coordination::kBehind:
+      break;
+  }
+  return SlotOrder::kBehind;
+}
 
 }  // namespace
 
@@ -22,11 +48,11 @@ void CoordinationOptions::add_to(CLI::App& command) {
       .add_option(
           "--coordinate", mode,
           "How the ranks of a host share links: off; interleave: each moves other tensors; orchestrate: "
-          "their transfers take turns; auto: what was best in simulations")
+          "their transfers take turns; auto: what is best in simulations of the plan")
       ->check(CLI::IsMember({"auto", "off", "interleave", "orchestrate"}))
       ->capture_default_str();
-  command.add_option("--slot-order", order, "Whose turn is next: fixed, rotating, deadline, auto")
-      ->check(CLI::IsMember({"auto", "fixed", "rotating", "deadline"}))
+  command.add_option("--slot-order", order, "Whose turn is next: behind, fixed, rotating, deadline, auto")
+      ->check(CLI::IsMember({"auto", "behind", "fixed", "rotating", "deadline"}))
       ->capture_default_str();
   command.add_option("--lease", lease_ms, "Milliseconds after which a turn is over whatever happened")
       ->type_name("MS")
@@ -44,7 +70,7 @@ void CoordinationOptions::add_to(CLI::App& command) {
       ->capture_default_str();
 }
 
-CoordinationSettings CoordinationOptions::settings(std::optional<double> oversubscription) const {
+CoordinationSettings CoordinationOptions::settings(const PlannedRun* planned) const {
   CoordinationSettings settings;
   if (!(lease_ms >= 0.1 && lease_ms <= 60'000))
     throw Failure("--lease: a lease lasts from 0.1 to 60000 ms", "write 20");
@@ -58,17 +84,19 @@ CoordinationSettings CoordinationOptions::settings(std::optional<double> oversub
   }
   using Mode = CoordinationSettings::Mode;
   if (mode == "interleave") settings.mode = Mode::kInterleave;
-  if (mode == "orchestrate" || mode == "auto") settings.mode = Mode::kOrchestrate;
-  settings.chosen = mode == "auto";
-  if (order == "rotating") settings.order = trace::SlotOrder::kRotating;
-  if (order == "deadline") settings.order = trace::SlotOrder::kDeadline;
-  if (order == "auto") {
+  if (mode == "orchestrate") settings.mode = Mode::kOrchestrate;
+  if (mode == "auto" || (mode == "orchestrate" && order == "auto")) {
     const std::size_t on_a_link = std::max<std::size_t>(largest_group(groups), 2);
     const analyzer::RankLayout layout{on_a_link, on_a_link, static_cast<std::uint64_t>(synchronise)};
-    const auto best =
-        analyzer::choose_coordination(oversubscription.value_or(kUnknownOversubscription), layout);
-    if (best == analyzer::Coordination::kDeadline) settings.order = trace::SlotOrder::kDeadline;
+    const Coordination best =
+        planned != nullptr ? planned->best_coordination(layout) : analyzer::usual_coordination(layout);
+    settings.order = slot_order(best);
+    if (mode == "auto") {
+      settings.chosen = true;
+      settings.mode = best == Coordination::kFair ? Mode::kOff : Mode::kOrchestrate;
+    }
   }
+  if (order != "auto") settings.order = kOrders.at(order);
   return settings;
 }
 

@@ -2,7 +2,6 @@
 
 #include "cli/job/rank_coordination.hpp"
 
-#include <optional>
 #include <string>
 
 namespace CLI {
@@ -10,6 +9,8 @@ class App;
 }
 
 namespace tferry::cli {
+
+class PlannedRun;
 
 /// How the ranks of a job share links, as it stands on the command line of `tferry run`.
 struct CoordinationOptions {
@@ -20,8 +21,8 @@ struct CoordinationOptions {
   int synchronise = 1;
 
   void add_to(CLI::App& command);
-  /// Checked. `oversubscription`: of the plan, where one is known. Throws Failure.
-  CoordinationSettings settings(std::optional<double> oversubscription) const;
+  /// Checked. `planned`: null where there is no plan to simulate. Throws Failure.
+  CoordinationSettings settings(const PlannedRun* planned) const;
 };
 
 }  // namespace tferry::cli

@@ -74,8 +74,7 @@ JobEnd RunCommand::run() const {
   } else if (!output_.empty()) {
     throw Failure("--output is about runs under a plan", "add --plan SESSION, or leave it out");
   }
-  const CoordinationSettings sharing =
-      coordination_.settings(planned ? planned->oversubscription() : std::nullopt);
+  const CoordinationSettings sharing = coordination_.settings(planned ? &*planned : nullptr);
   if (sharing.mode != CoordinationSettings::Mode::kOff && checked.memory == "managed")
     throw Failure("--coordinate is about our own copies, and managed memory is moved by the driver",
                   "leave one of them out");

@@ -67,6 +67,8 @@ const char* order_text(trace::SlotOrder order) {
       return "the first rank changing with every iteration";
     case trace::SlotOrder::kDeadline:
       return "the nearest need first";
+    case trace::SlotOrder::kBehind:
+      return "the rank with the earliest iteration first";
   }
   return "";
 }
@@ -106,11 +108,12 @@ RankCoordination::RankCoordination(const CoordinationSettings& settings, const f
   }
   const fs::path links = run_directory / "links";
   OutputFile(links, false).publish(link_groups_text(groups));
-  environment.set(names::kCoordinate, "orchestrate");
+  environment.set(names::kCoordinate, settings.chosen ? "auto" : "orchestrate");
   environment.set(names::kSlotSegment, segment_.string());
   environment.set(names::kLinks, links.string());
   if (settings.slot_bytes) environment.set(names::kSlotBytes, std::to_string(*settings.slot_bytes));
-  description_ = fmt::format("transfers of ranks on one link take turns, {}", order_text(settings.order));
+  description_ = fmt::format("transfers of ranks on one link take turns, {}{}", order_text(settings.order),
+                             settings.chosen ? ", if that is faster" : "");
 }
 
 /// Under the lock of the directory's file for this job, alone while the segment is made, with others

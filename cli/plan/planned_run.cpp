@@ -115,9 +115,9 @@ std::string PlannedRun::describe() const {
   return fmt::format("{}: {}{}", name_, cli::describe(stored_), more);
 }
 
-std::optional<double> PlannedRun::oversubscription() const {
-  if (stored_.row.footprint_bytes <= 0 || stored_.row.budget_bytes <= 0) return std::nullopt;
-  return static_cast<double>(stored_.row.footprint_bytes) / static_cast<double>(stored_.row.budget_bytes);
+analyzer::Coordination PlannedRun::best_coordination(const analyzer::RankLayout& layout) const {
+  return analyzer::choose_coordination(stored_.placed.workload.workload, stored_.placed.plan, nullptr, layout,
+                                       {});
 }
 
 void PlannedRun::settle(JobSettings& settings, bool budget_given) const {

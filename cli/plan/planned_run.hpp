@@ -1,5 +1,6 @@
 #pragma once
 
+#include "analyzer/planner/coordination.hpp"
 #include "analyzer/session/stored_plan.hpp"
 #include "cli/budget.hpp"
 #include "cli/job/job_settings.hpp"
@@ -28,8 +29,8 @@ class PlannedRun {
   /// Bytes per GPU that the plan was made for.
   std::int64_t budget_bytes() const { return stored_.row.budget_bytes; }
   std::string describe() const;
-  /// Footprint over budget.
-  std::optional<double> oversubscription() const;
+  /// How ranks that all follow this plan do best on the links that they share, simulated.
+  analyzer::Coordination best_coordination(const analyzer::RankLayout& layout) const;
 
   /// Sets chunk and movable size, and the budget unless one was given. Throws Failure for settings under
   /// which the plan cannot be followed: a smaller budget, another chunk size, another policy.

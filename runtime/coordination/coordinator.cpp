@@ -124,6 +124,7 @@ std::unique_ptr<LinkGates> Coordinator::attach(int ordinal, CUdevice device) {
   }
   port->ordinal = ordinal;
   port->self = *self;
+  port->agreement = std::make_unique<PlanAgreement>(*segment_);
   auto* words = new (page) SlotGate::Words[trace::kSlotDirections]{};
   for (std::size_t way = 0; way < trace::kSlotDirections; ++way) {
     port->gates[way] = std::make_unique<SlotGate>(driver_, words[way], at + way * sizeof(SlotGate::Words));
@@ -148,11 +149,74 @@ void Coordinator::detach(int ordinal) {
   });
 }
 
+Coordinator::Port* Coordinator::port_of(int ordinal) {
+  for (const auto& port : ports_) {
+    if (port->ordinal == ordinal && !port->alone) return port.get();
+  }
+  return nullptr;
+}
+
 void Coordinator::round_ended(int ordinal) {
   const std::lock_guard lock(mutex_);
-  for (const auto& port : ports_) {
-    if (port->ordinal == ordinal && !port->alone) table_.set_round(port->self, ++port->rounds);
+  Port* port = port_of(ordinal);
+  if (port == nullptr) return;
+  // Ranks may find the first iteration at different times; from there on they count alike.
+  port->rounds = port->rounds == 0
+                     ? std::max<std::uint64_t>(1, table_.latest_round(port->self, StatusPage::now_ns()))
+                     : port->rounds + 1;
+  table_.set_round(port->self, port->rounds);
+  for (const auto& gate : port->gates) gate->set_round(port->rounds);
+  open_gates(*port);
+}
+
+std::uint64_t Coordinator::round(int ordinal) {
+  const std::lock_guard lock(mutex_);
+  const Port* port = port_of(ordinal);
+  return port != nullptr ? port->rounds.load() : 0;
+}
+
+void Coordinator::iteration_took(int ordinal, std::uint64_t round, std::int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  Port* port = port_of(ordinal);
+  if (port == nullptr || !settings_.trial || port->tried) return;
+  port->trial.took(round, ns);
+  if (const auto times = port->trial.times()) table_.set_times(port->self, times->with_ns, times->without_ns);
+}
+
+bool Coordinator::may_change_plan(int ordinal) {
+  const std::lock_guard lock(mutex_);
+  Port* port = port_of(ordinal);
+  if (port == nullptr) return true;
+  if (!port->agreement->may_change(port->self, port->rounds, StatusPage::now_ns())) return false;
+  if (settings_.trial && port->members > 1) port->trial.begin(port->rounds);
+  return true;
+}
+
+/// Transfers are gated while there is somebody to take turns with, and turns pay or are to be timed.
+void Coordinator::open_gates(Port& port) {
+  const bool turns = port.tried ? port.turns_pay : port.trial.turns_in(port.rounds);
+  for (const auto& gate : port.gates) gate->set_active(port.members > 1 && turns);
+}
+
+/// Once all ranks' times are known, they come to the same verdict, each by itself.
+void Coordinator::judge_turns(Port& port, std::int64_t now_ns) {
+  if (!settings_.trial || port.tried || !port.trial.times()) return;
+  const auto known = table_.times(port.self.link, now_ns);
+  if (!known) return;
+  std::vector<TurnsTrial::Times> times;
+  TurnsTrial::Times slowest;
+  for (const auto& [with, without] : *known) {
+    times.push_back({with, without});
+    slowest = {std::max(slowest.with_ns, with), std::max(slowest.without_ns, without)};
   }
+  port.tried = true;
+  port.turns_pay = TurnsTrial::turns_pay(times);
+  const double with = static_cast<double>(slowest.with_ns) * 1e-6;
+  const double without = static_cast<double>(slowest.without_ns) * 1e-6;
+  status_.say(
+      port.turns_pay ? 2 : 1,
+      "GPU %d: an iteration takes %.1f ms with turns and %.1f ms without: from here on its transfers %s",
+      port.ordinal, with, without, port.turns_pay ? "take turns" : "take none");
 }
 
 void Coordinator::leave() {
@@ -188,7 +252,8 @@ bool Coordinator::look(Port& port, std::int64_t now_ns) {
   if (!port.alone && now_ns - port.counted_ns > kIdlePause) {
     port.counted_ns = now_ns;
     port.members = table_.members_on(port.self.link, now_ns);
-    for (const auto& gate : port.gates) gate->set_active(port.members > 1);
+    judge_turns(port, now_ns);
+    open_gates(port);
     raise_to(status_.device(port.ordinal).slot_members, static_cast<std::int64_t>(port.members));
   }
   for (const auto& turns : port.turns) queued |= turns->look(port.self, now_ns);

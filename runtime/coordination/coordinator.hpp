@@ -1,9 +1,11 @@
 #pragma once
 
 #include "cuda/driver.hpp"
+#include "runtime/coordination/plan_agreement.hpp"
 #include "runtime/coordination/slot_gate.hpp"
 #include "runtime/coordination/slot_table.hpp"
 #include "runtime/coordination/slot_turns.hpp"
+#include "runtime/coordination/turns_trial.hpp"
 #include "runtime/status_page.hpp"
 #include "trace/slot_segment.hpp"
 
@@ -34,6 +36,7 @@ class Coordinator {
     std::string segment;  ///< path of the job's segment
     std::string links;    ///< file that names the link of each GPU, by PCI address; empty: a link each
     int rank = -1;        ///< place in the order; -1: by joining
+    bool trial = false;   ///< whether turns pay is measured, and they end where they do not
   };
 
   /// Null, having said why, when the ranks cannot be joined.
@@ -45,6 +48,12 @@ class Coordinator {
   void detach(int ordinal);
   /// An iteration of a plan ended.
   void round_ended(int ordinal);
+  /// Iterations that have ended; 0 where it takes no turns.
+  std::uint64_t round(int ordinal);
+  /// The iteration before whose end so many had ended took that long on the GPU.
+  void iteration_took(int ordinal, std::uint64_t round, std::int64_t ns);
+  /// At the end of an iteration, when a new plan is at hand: whether all ranks change plans here.
+  bool may_change_plan(int ordinal);
   /// At the end of the process: everything passes, and the others need not wait for a lease.
   void leave();
 
@@ -60,6 +69,10 @@ class Coordinator {
     std::array<std::unique_ptr<SlotGate>, trace::kSlotDirections> gates;
     std::array<std::unique_ptr<SlotTurns>, trace::kSlotDirections> turns;
     std::atomic<std::uint64_t> rounds{0};
+    std::unique_ptr<PlanAgreement> agreement;
+    TurnsTrial trial;
+    bool turns_pay = true;  ///< as far as known
+    bool tried = false;     ///< all ranks' times are known
     std::size_t members = 1;
     std::int64_t counted_ns = 0;  ///< when members were counted
     bool alone = false;
@@ -71,6 +84,9 @@ class Coordinator {
   bool look(Port& port, std::int64_t now_ns);
   void go_alone(Port& port, std::int64_t now_ns, const char* why);
   void write_figures(const Port& port);
+  Port* port_of(int ordinal);
+  void open_gates(Port& port);
+  void judge_turns(Port& port, std::int64_t now_ns);
 
   const cuda::Driver& driver_;
   const Settings settings_;

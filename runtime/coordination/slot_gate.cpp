@@ -12,6 +12,7 @@ bool SlotGate::enter(CUstream stream, std::int64_t slack_ns) {
   const std::uint32_t number = submitted_.load(std::memory_order_relaxed) + 1;
   if (number - done() >= kQueued) return false;
   slack_[number % kQueued] = slack_ns;
+  rounds_[number % kQueued] = round_;
   if (!write(stream, words_.request, number)) {
     broken_.store(true, std::memory_order_release);
     return false;

@@ -35,6 +35,8 @@ class SlotGate {
   /// before an operation waits for them. False: they pass without one, and leave() is not called.
   bool enter(CUstream stream, std::int64_t slack_ns);
   void leave(CUstream stream);
+  /// Slots from here on come after so many iterations.
+  void set_round(std::uint64_t round) { round_ = round; }
 
   void set_active(bool active) { active_.store(active, std::memory_order_relaxed); }
   bool broken() const { return broken_.load(std::memory_order_acquire); }
@@ -42,6 +44,8 @@ class SlotGate {
   std::uint32_t requested() const { return words_.request.load(std::memory_order_acquire); }
   std::uint32_t done() const { return words_.done.load(std::memory_order_acquire); }
   std::int64_t slack_ns(std::uint32_t number) const { return slack_[number % kQueued]; }
+  /// Iterations that had been submitted before that slot.
+  std::uint64_t round(std::uint32_t number) const { return rounds_[number % kQueued]; }
   /// Lets everything up to this number pass. May be taken back for what has not passed.
   void grant(std::uint32_t number) { words_.granted.store(number, std::memory_order_release); }
 
@@ -59,6 +63,8 @@ class SlotGate {
   std::atomic<bool> broken_{false};
   std::atomic<std::uint32_t> submitted_{0};
   std::array<std::atomic<std::int64_t>, kQueued> slack_{};
+  std::array<std::atomic<std::uint64_t>, kQueued> rounds_{};
+  std::uint64_t round_ = 0;
 };
 
 /// One run of transfers that are all ready, in as many turns as their bytes ask for. On the launching thread,

@@ -90,6 +90,7 @@ class Explorer {
       layout.member[r].request[0].waiting = state.waiting[r];
       layout.member[r].request[0].since_ns = state.since[r];
       layout.member[r].request[0].deadline_ns = state.deadline[r];
+      layout.member[r].request[0].round = round_of(r);
       layout.member[r].alive_ns = state.alive[r];
     }
   }
@@ -159,8 +160,12 @@ class Explorer {
   }
   bool ask(std::size_t r) {
     table_.keep_alive(self_[r], state_.now);
-    table_.ask(self_[r], kIn, state_.now - static_cast<std::int64_t>(r) * kMs, state_.now);
+    table_.ask(self_[r], kIn, {state_.now - static_cast<std::int64_t>(r) * kMs, round_of(r)}, state_.now);
     return true;
+  }
+  /// A transfer in each iteration.
+  std::uint64_t round_of(std::size_t r) const {
+    return 100 - static_cast<unsigned>(state_.ranks[r].transfers_left);
   }
   bool take(std::size_t r) {
     RankState& rank = state_.ranks[r];
@@ -271,7 +276,8 @@ class Explorer {
 };
 
 TEST(SlotModel, TwoRanksNeverDeadlockNorShareNorStarve) {
-  for (const SlotOrder order : {SlotOrder::kFixed, SlotOrder::kRotating, SlotOrder::kDeadline}) {
+  for (const SlotOrder order :
+       {SlotOrder::kFixed, SlotOrder::kRotating, SlotOrder::kDeadline, SlotOrder::kBehind}) {
     const std::size_t states = Explorer(2, 2, order).explore();
     EXPECT_LT(1000U, states);
     RecordProperty("states", static_cast<int>(states));

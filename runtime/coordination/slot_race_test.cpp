@@ -57,8 +57,9 @@ void agent(Rank& rank, SlotTable& table, std::uint32_t place, SlotFigures& figur
 
 int main() {
   int failures = 0;
+  using trace::SlotOrder;
   for (const auto order :
-       {trace::SlotOrder::kFixed, trace::SlotOrder::kRotating, trace::SlotOrder::kDeadline}) {
+       {SlotOrder::kFixed, SlotOrder::kRotating, SlotOrder::kDeadline, SlotOrder::kBehind}) {
     const auto segment = trace::SlotSegment::in_memory(order, 200'000'000);
     SlotTable table(*segment);
     std::vector<std::unique_ptr<Rank>> ranks;

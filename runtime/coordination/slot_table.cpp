@@ -64,6 +64,9 @@ std::optional<SlotTable::Identity> SlotTable::join(std::uint64_t link_number, st
     member.link = static_cast<std::uint32_t>(link);
     member.rank = rank;
     member.round = 0;
+    member.ready_change = 0;
+    member.with_turns_ns = 0;
+    member.without_turns_ns = 0;
     return Identity{i, owner, link};
   }
   return std::nullopt;
@@ -94,6 +97,33 @@ void SlotTable::set_round(const Identity& self, std::uint64_t round) {
   layout_.member[self.member].round.store(round, std::memory_order_relaxed);
 }
 
+std::uint64_t SlotTable::latest_round(const Identity& self, std::int64_t now_ns) const {
+  std::uint64_t latest = 0;
+  for (std::size_t i = 0; i < members(); ++i) {
+    const SlotMember& member = layout_.member[i];
+    if (i != self.member && member.link == self.link && looks(member, now_ns))
+      latest = std::max(latest, member.round.load(std::memory_order_relaxed));
+  }
+  return latest;
+}
+
+void SlotTable::set_times(const Identity& self, std::int64_t with_ns, std::int64_t without_ns) {
+  layout_.member[self.member].without_turns_ns = without_ns;
+  layout_.member[self.member].with_turns_ns = with_ns;
+}
+
+std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> SlotTable::times(
+    std::size_t link, std::int64_t now_ns) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  for (std::size_t i = 0; i < members(); ++i) {
+    const SlotMember& member = layout_.member[i];
+    if (member.link != link || !looks(member, now_ns)) continue;
+    all.emplace_back(member.with_turns_ns.load(), member.without_turns_ns.load());
+    if (all.back().first == 0) return std::nullopt;
+  }
+  return all;
+}
+
 bool SlotTable::looks(const SlotMember& member, std::int64_t now_ns) const {
   return member.owner.load(std::memory_order_acquire) != 0 && now_ns - member.alive_ns.load() <= lease_ns_;
 }
@@ -108,11 +138,11 @@ std::size_t SlotTable::members_on(std::size_t link, std::int64_t now_ns) const {
   return count;
 }
 
-void SlotTable::ask(const Identity& self, LinkDirection direction, std::int64_t deadline_ns,
-                    std::int64_t now_ns) {
+void SlotTable::ask(const Identity& self, LinkDirection direction, const Need& need, std::int64_t now_ns) {
   SlotMember::Request& request = layout_.member[self.member].request[static_cast<std::size_t>(direction)];
   request.since_ns.store(now_ns, std::memory_order_relaxed);
-  request.deadline_ns.store(deadline_ns, std::memory_order_relaxed);
+  request.deadline_ns.store(need.deadline_ns, std::memory_order_relaxed);
+  request.round.store(need.round, std::memory_order_relaxed);
   request.waiting.store(1);
 }
 
@@ -189,6 +219,10 @@ bool SlotTable::before(std::size_t a, std::size_t b, std::size_t direction, std:
   if (order_ == trace::SlotOrder::kDeadline) {
     const std::int64_t due[] = {one.deadline_ns, other.deadline_ns};
     if (due[0] != due[1]) return due[0] < due[1];
+  }
+  if (order_ == trace::SlotOrder::kBehind) {
+    const std::uint64_t round[] = {one.round, other.round};
+    if (round[0] != round[1]) return round[0] < round[1];
   }
   return place_in_order(a, now_ns) < place_in_order(b, now_ns);
 }

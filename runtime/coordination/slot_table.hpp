@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace tferry::runtime {
 
@@ -59,11 +61,22 @@ class SlotTable {
   /// To be called at least every half lease. False: the entry is another's by now.
   bool keep_alive(const Identity& self, std::int64_t now_ns);
   void set_round(const Identity& self, std::uint64_t round);
+  /// The most that anybody else on the link has ended.
+  std::uint64_t latest_round(const Identity& self, std::int64_t now_ns) const;
+  /// How long an iteration takes with turns and without, as this member measured it, ns.
+  void set_times(const Identity& self, std::int64_t with_ns, std::int64_t without_ns);
+  /// Those of all members on the link that look; null: not all are known.
+  std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> times(std::size_t link,
+                                                                          std::int64_t now_ns) const;
   /// Members on the link that look, this one included.
   std::size_t members_on(std::size_t link, std::int64_t now_ns) const;
 
   /// A transfer of this member is ready. At most one in each direction.
-  void ask(const Identity& self, LinkDirection direction, std::int64_t deadline_ns, std::int64_t now_ns);
+  struct Need {
+    std::int64_t deadline_ns = 0;  ///< when an operation waits for it
+    std::uint64_t round = 0;       ///< iterations that the rank had submitted before it
+  };
+  void ask(const Identity& self, LinkDirection direction, const Need& need, std::int64_t now_ns);
   void withdraw(const Identity& self, LinkDirection direction);
   /// False: the request was dropped, because a grant to this member was not taken up for a lease. It may ask
   /// again.

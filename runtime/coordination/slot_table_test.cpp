@@ -38,7 +38,9 @@ class Ranks {
       for (const std::size_t rank : looking) table.keep_alive(self[rank], now);
     }
   }
-  void ask(std::size_t rank, std::int64_t slack = 0) { table.ask(self[rank], kIn, now + slack, now); }
+  void ask(std::size_t rank, std::int64_t slack = 0, std::uint64_t round = 0) {
+    table.ask(self[rank], kIn, {now + slack, round}, now);
+  }
   bool gets(std::size_t rank) {
     table.arbitrate(0, kIn, now);
     const auto grant = table.granted(self[rank], kIn);
@@ -72,10 +74,10 @@ TEST(SlotTable, DirectionsAndLinksDoNotWaitForEachOther) {
   const auto other = ranks.table.join(trace::slot_link_number("other card"), 1, ranks.now).value();
   ranks.ask(0);
   ASSERT_TRUE(ranks.gets(0));
-  ranks.table.ask(ranks.self[0], LinkDirection::kOut, 0, ranks.now);
+  ranks.table.ask(ranks.self[0], LinkDirection::kOut, {}, ranks.now);
   ranks.table.arbitrate(ranks.self[0].link, LinkDirection::kOut, ranks.now);
   EXPECT_TRUE(ranks.table.granted(ranks.self[0], LinkDirection::kOut));
-  ranks.table.ask(other, kIn, 0, ranks.now);
+  ranks.table.ask(other, kIn, {}, ranks.now);
   ranks.table.arbitrate(other.link, kIn, ranks.now);
   EXPECT_TRUE(ranks.table.granted(other, kIn));
 }
@@ -114,6 +116,28 @@ TEST(SlotTable, RotatingOrderMovesOnWithTheIterations) {
   EXPECT_EQ((std::vector<int>{0, 1, 0, 1}), first);
 }
 
+// Whoever is behind catches up, whatever its rank; in one iteration the lowest rank is first.
+TEST(SlotTable, WhatBelongsToTheEarliestIterationIsFirst) {
+  Ranks ranks(3, SlotOrder::kBehind);
+  ranks.ask(0, 0, 7);
+  ranks.ask(1, 0, 6);
+  ranks.ask(2, 0, 6);
+  for (const std::size_t next : {1U, 2U, 0U}) {
+    ASSERT_TRUE(ranks.gets(next)) << next;
+    ranks.ends(next);
+  }
+}
+
+TEST(SlotTable, WhoCountsItsFirstIterationLearnsWhereTheOthersAre) {
+  Ranks ranks(3, SlotOrder::kBehind);
+  ranks.table.set_round(ranks.self[0], 5);
+  ranks.table.set_round(ranks.self[2], 4);
+  EXPECT_EQ(5U, ranks.table.latest_round(ranks.self[1], ranks.now));
+  EXPECT_EQ(4U, ranks.table.latest_round(ranks.self[0], ranks.now)) << "its own does not count";
+  ranks.pass(kLease + kMs, {1, 2});
+  EXPECT_EQ(4U, ranks.table.latest_round(ranks.self[1], ranks.now)) << "who no longer looks does not count";
+}
+
 TEST(SlotTable, AKilledOwnerHoldsTheOthersUpForOneLease) {
   Ranks ranks(2);
   ranks.ask(0);
@@ -136,9 +160,9 @@ TEST(SlotTable, ARequestOfARankThatNoLongerLooksIsPassedOver) {
 }
 
 TEST(SlotTable, NobodyWaitsForEver) {
-  for (const SlotOrder order : {SlotOrder::kFixed, SlotOrder::kDeadline}) {
+  for (const SlotOrder order : {SlotOrder::kFixed, SlotOrder::kDeadline, SlotOrder::kBehind}) {
     Ranks ranks(2, order);
-    ranks.ask(1, 1'000'000 * kMs);
+    ranks.ask(1, 1'000'000 * kMs, 1'000);
     const std::int64_t begin = ranks.now;
     bool served = false;
     while (!served && ranks.now - begin < 2 * SlotTable::kPatienceLeases * kLease) {
@@ -189,7 +213,7 @@ TEST(SlotTable, DamageInTheSegmentGrantsNothingAndCrashesNothing) {
   const std::size_t size = sizeof(trace::SlotSegmentLayout) - offsetof(trace::SlotSegmentLayout, link);
   for (std::size_t i = 0; i < size; ++i) words[i] = static_cast<unsigned char>(i * 151 + 7);
   EXPECT_FALSE(table.keep_alive(self, 5000 * kMs)) << "and so the rank goes on alone";
-  table.ask(self, kIn, 0, 5000 * kMs);
+  table.ask(self, kIn, {}, 5000 * kMs);
   table.arbitrate(self.link, kIn, 5000 * kMs);
   table.granted(self, kIn);
   table.others_wait(self, kIn, 5000 * kMs);

@@ -55,9 +55,9 @@ bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
   if (!asked_) {
     asked_ = true;
     asked_ns_ = now_ns;
-    deadline_ns_ = now_ns + gate_.slack_ns(next);
+    need_ = {now_ns + gate_.slack_ns(next), gate_.round(next)};
     ++figures_.asked;
-    table_.ask(self, direction_, deadline_ns_, asked_ns_);
+    table_.ask(self, direction_, need_, asked_ns_);
   }
   table_.arbitrate(self.link, direction_, now_ns);
   if (const auto grant = table_.granted(self, direction_)) {
@@ -73,7 +73,7 @@ bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
   } else if (now_ns - asked_ns_ > kMostLeases * table_.lease_ns()) {
     stuck_ = true;
   } else if (!table_.waits(self, direction_)) {
-    table_.ask(self, direction_, deadline_ns_, asked_ns_);  // the grant was missed: this thread did not run
+    table_.ask(self, direction_, need_, asked_ns_);  // the grant was missed: this thread did not run
   }
   return true;
 }

@@ -59,7 +59,7 @@ class SlotTurns {
   bool alone_ = false;
   bool stuck_ = false;
   std::int64_t asked_ns_ = 0;
-  std::int64_t deadline_ns_ = 0;
+  SlotTable::Need need_;
   std::optional<SlotTable::Grant> grant_;
   SlotFigures figures_;
 };

@@ -1,6 +1,8 @@
 // Ranks of a job as processes on the software driver, whose transfers take turns: whatever happens to one of
 // them, the others end with the right bytes, and soon.
 #include "tests/end_to_end/job.hpp"
+#include "tests/end_to_end/layers_plan.hpp"
+#include "tests/runtime/plan_story.hpp"
 #include "trace/job_status.hpp"
 #include "trace/slot_segment.hpp"
 
@@ -130,6 +132,7 @@ TEST_F(CoordinatedRanks, TwoFourAndEightHaveTheRightBytesInEveryOrder) {
   for (const auto& [ranks, order] : {std::pair{2, SlotOrder::kFixed},
                                      {2, SlotOrder::kRotating},
                                      {4, SlotOrder::kDeadline},
+                                     {4, SlotOrder::kBehind},
                                      {8, SlotOrder::kFixed}}) {
     SCOPED_TRACE(ranks);
     TearDown();
@@ -212,6 +215,49 @@ TEST_F(CoordinatedRanks, AStoppedOneHoldsNobodyUpAndGoesOnRightly) {
     for (std::size_t r = 1; r < 3; ++r) expect_right(jobs[r]->wait(60), answer);
     jobs[0]->send(SIGCONT);
     expect_right(jobs[0]->wait(60), answer);
+  }
+}
+
+// One is killed or stopped at any moment, also while they agree on the iteration at which the plan changes,
+// or try out whether turns pay.
+TEST_F(CoordinatedRanks, PlansChangeWhateverHappensToOneOfThem) {
+  constexpr int kIterations = 30;
+  const std::string answer = right_answer(kIterations);
+  samples::LayersOptions sample;
+  sample.buffers = 30;
+  sample.mib = 2;
+  sample.hidden = 1;
+  sample.iterations = kIterations;
+  const trace::FlatPlan plan = layers_plan(sample);
+  for (unsigned seed = 20; seed < 23; ++seed) {
+    SCOPED_TRACE(seed);
+    TearDown();
+    SetUp();
+    std::string error;
+    ASSERT_TRUE(runtime_test::write_plan(directory_ + "/flat.plan", plan, error)) << error;
+    std::vector<std::unique_ptr<RunningJob>> jobs;
+    for (int r = 0; r < 3; ++r) {
+      jobs.push_back(start(r, kIterations,
+                           {{"TFERRY_COORDINATE", "auto"},
+                            {"TFERRY_PLAN", directory_ + "/flat.plan"},
+                            {"TFERRY_BUDGET", std::to_string(plan.budget_bytes)}}));
+    }
+    if (seed > 20) sleep_ms(moment(seed, 1500));
+    if (seed > 20) jobs[0]->send(seed % 2 == 0 ? SIGKILL : SIGSTOP);
+    for (std::size_t r = seed > 20 ? 1 : 0; r < 3; ++r) {
+      const Ended ended = jobs[r]->wait(90);
+      expect_right(ended, answer);
+    }
+    if (seed > 20) jobs[0]->send(SIGCONT);
+    if (seed > 20) jobs[0]->wait(90);
+    int followed = 0;
+    for (const auto& page : pages()) {
+      followed += page->device[0].plan_adoptions > 0;
+      EXPECT_LE(page->device[0].resident_peak, page->device[0].budget);
+    }
+    EXPECT_LE(2, followed);
+    const std::uint64_t changes = segment_->layout().change >> 48;
+    EXPECT_GE(1U, changes) << "there is one plan";
   }
 }
 
