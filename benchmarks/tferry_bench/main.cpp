@@ -6,6 +6,7 @@
 #include "benchmarks/tferry_bench/raw_file.hpp"
 #include "benchmarks/tferry_bench/record.hpp"
 #include "benchmarks/tferry_bench/repository.hpp"
+#include "benchmarks/tferry_bench/scale_cells.hpp"
 #include "benchmarks/tferry_bench/summary.hpp"
 
 #include <CLI/CLI.hpp>
@@ -72,24 +73,28 @@ struct BoundOptions {
   std::string session;
   std::vector<double> factors{1.33, 1.5, 2.0};
   std::size_t breakpoints = 100;
+  int rounds = 0;
   std::string job;
   std::string raw;
 };
 
 int run_bound(const BoundOptions& options, const std::string& git) {
-  const auto checks = tferry::benchmarks::check_bounds(options.session, options.factors, options.breakpoints);
-  fmt::print("{:>6} {:>14} {:>10} {:>10} {:>7}\n", "factor", "budget, bytes", "bound, ms", "LP, ms",
-             "LP over");
+  const auto checks =
+      tferry::benchmarks::check_bounds(options.session, options.factors, options.breakpoints, options.rounds);
+  fmt::print("{:>6} {:>14} {:>10} {:>10} {:>7} {:>10} {:>9}\n", "factor", "budget, bytes", "bound, ms",
+             "LP, ms", "LP over", "plan, ms", "over LP");
   for (const auto& check : checks) {
     fmt::print("{:>6} {:>14} {:>10.3f} ", check.factor, check.budget_bytes, check.bound_ns * 1e-6);
     if (check.fluid_ns == 0)
       fmt::print("unknown: built without CBC\n");
     else
-      fmt::print("{:>10.3f} {:>7.4f}\n", check.fluid_ns * 1e-6, check.fluid_ns / check.bound_ns);
+      fmt::print("{:>10.3f} {:>7.4f} {:>10.3f} {:>9.4f}\n", check.fluid_ns * 1e-6,
+                 check.fluid_ns / check.bound_ns, check.planned_ns * 1e-6, check.planned_ns / check.fluid_ns);
   }
   if (options.raw.empty()) return 0;
   std::string command = "tferry-bench bound " + std::filesystem::path(options.session).filename().string();
   command += fmt::format(" --breakpoints {} --job {}", options.breakpoints, options.job);
+  if (options.rounds > 0) command += fmt::format(" --rounds {}", options.rounds);
   tferry::benchmarks::write_raw(
       tferry::benchmarks::raw_file("bound", git, bound_measurements(checks, options.job, command)),
       options.raw);
@@ -103,6 +108,24 @@ int run_planners(int rounds, const std::string& raw, const std::string& git) {
   fmt::print("{}", cells_as_markdown(cells));
   const std::string command = fmt::format("tferry-bench planners --core --rounds {}", rounds);
   if (!raw.empty()) write_raw(raw_file("planners", git, cells_as_measurements(cells, command)), raw);
+  return 0;
+}
+
+struct ScaleOptions {
+  int rounds = 60;
+  double spread = 0.03;
+  std::string raw;
+};
+
+int run_scale(const ScaleOptions& options, const std::string& git) {
+  using namespace tferry::benchmarks;
+  const auto cells = run_scale_cells(options.rounds, options.spread,
+                                     [](const std::string& cell) { fmt::print(stderr, "{}\n", cell); });
+  fmt::print("{}", scale_as_markdown(cells));
+  const std::string command =
+      fmt::format("tferry-bench scale --rounds {} --spread {}", options.rounds, options.spread);
+  if (!options.raw.empty())
+    write_raw(raw_file("scale", git, scale_as_measurements(cells, command)), options.raw);
   return 0;
 }
 
@@ -156,15 +179,20 @@ int main(int argc, char** argv) {
   auto* bound = app.add_subcommand(
       "bound", "Hold the bound of a recorded job against an independent linear program (needs CBC at build)");
   BoundOptions bound_options;
-  bound->add_option("session", bound_options.session, "Session, or workload (.json)")
-      ->required()
-      ->check(CLI::ExistingFile);
+  bound
+      ->add_option("session", bound_options.session,
+                   "Session, workload (.json), or name of a modelled job: gpt2_bf16")
+      ->required();
   bound->add_option("--oversubscribe", bound_options.factors, "Footprint over budget")->capture_default_str();
   bound
       ->add_option("--breakpoints", bound_options.breakpoints,
                    "Operations at which the program accounts memory")
       ->check(CLI::Range(3, 1000))
       ->capture_default_str();
+  bound
+      ->add_option("--rounds", bound_options.rounds,
+                   "Also make a plan with so many simulations and hold it against the program")
+      ->check(CLI::Range(0, 100'000));
   bound->add_option("--job", bound_options.job, "Name of the job in claims");
   bound->add_option("--raw", bound_options.raw, "Write a raw file for `record`")->needs("--job");
   bound->add_option("--git", git, "Revision of the repository, for the raw file");
@@ -181,6 +209,16 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   planners->add_option("--raw", planner_raw, "Write a raw file for `record`");
   planners->add_option("--git", git, "Revision of the repository, for the raw file");
+  auto* scale = app.add_subcommand("scale", "Simulate turns on links of 4 and 8 GPUs and of up to 64 hosts");
+  ScaleOptions scale_options;
+  scale->add_option("--rounds", scale_options.rounds, "Simulations that the planner may spend on a plan")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  scale->add_option("--spread", scale_options.spread, "By how much ranks differ in speed, at most")
+      ->check(CLI::Range(0.0, 0.5))
+      ->capture_default_str();
+  scale->add_option("--raw", scale_options.raw, "Write a raw file for `record`");
+  scale->add_option("--git", git, "Revision of the repository, for the raw file");
   auto* exact = app.add_subcommand("exact", "Hold the planner against an exact solver on small jobs");
   ExactOptions exact_options;
   auto* cases =
@@ -199,6 +237,7 @@ int main(int argc, char** argv) {
   try {
     if (*bound) return run_bound(bound_options, git);
     if (*planners) return run_planners(planner_rounds, planner_raw, git);
+    if (*scale) return run_scale(scale_options, git);
     if (*exact) return run_exact(exact_options, git);
     const Repository repository = tferry::benchmarks::read_repository(root);
     if (*record) return run_record(repository, from, git, missing);
