@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <pthread.h>
+#include <unistd.h>
 #include <utility>
 
 namespace tferry::runtime {
@@ -89,9 +90,16 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
       status_(status),
       streams_(driver),
       plans_(config.plan, config.run_directory) {
-  if (config_.coordination == Coordination::kOrchestrate && !config_.managed && !config_.slot_segment.empty())
+  if (config_.coordination == Coordination::kOrchestrate && !config_.managed &&
+      !config_.slot_segment.empty()) {
+    // Turns belong to the session of a run under a plan.
+    const std::string log = config_.plan.empty() || config_.run_directory.empty()
+                                ? std::string()
+                                : config_.run_directory + "/slots." + std::to_string(::getpid());
     coordinator_ = Coordinator::open(
-        driver, {config_.slot_segment, config_.links, config_.local_rank, config_.turns_on_trial}, status);
+        driver, {config_.slot_segment, config_.links, config_.local_rank, log, config_.turns_on_trial},
+        status);
+  }
   if (!config_.record) return;
   std::string error;
   recorder_ = Recorder::open(config_.run_directory, config_.spool_limit, config_.keep_last_ns, error);

@@ -46,7 +46,9 @@ enum class AllocationApi : std::uint8_t {
   kManaged,
   kVirtual,
   kHost,
-  kPitch
+  kPitch,
+  kHostRegister,
+  kArray
 };
 
 /// What a host thread waited for.

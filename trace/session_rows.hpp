@@ -18,7 +18,7 @@ using SessionRows =
                AccessRow, SwapRow, GateRow, UmEventRow, CounterRow, SyncRow, MarkerRow, OverheadRow,
                ApiCallRow, RecordedRangeRow, LossRow, IterationRow, OperationRow, TensorRow,
                TensorAllocationRow, TransferRow, ContentionRow, BoundRow, PlanRow, PlanActionRow,
-               SimulationRow, RunRow, SlotUseRow>;
+               SimulationRow, RunRow, SlotUseRow, SlotRow>;
 
 /// Calls `visit.template operator()<Row>()` for each table.
 template <typename Visit>

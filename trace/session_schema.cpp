@@ -18,7 +18,9 @@ const EnumerationNames kEnumerations[] = {
      {"unknown", "host_to_device", "device_to_host", "device_to_device", "host_to_host", "peer"}},
     {"access_kind", {"unknown", "may_touch", "read", "write", "read_write"}},
     {"known_by", {"unknown", "argument", "call", "table", "direction", "graph"}},
-    {"allocation_api", {"unknown", "alloc", "alloc_async", "pool", "managed", "virtual", "host", "pitch"}},
+    {"allocation_api",
+     {"unknown", "alloc", "alloc_async", "pool", "managed", "virtual", "host", "pitch", "host_register",
+      "array"}},
     {"sync_kind", {"unknown", "event", "stream_wait_event", "stream", "context"}},
     {"stream_owner", {"unknown", "program", "runtime"}},
     {"marker_kind", {"unknown", "range", "instant", "open_range"}},
@@ -87,7 +89,15 @@ std::span<const Migration> session_migrations() {
        "CREATE TABLE slot_use(pid INTEGER NOT NULL, device_ordinal INTEGER NOT NULL, rank INTEGER, "
        "gpus_on_link "
        "INTEGER, asked INTEGER, granted INTEGER, used INTEGER, ahead INTEGER, expired INTEGER, wait_ns "
-       "INTEGER)"}};
+       "INTEGER)"},
+      {4,  // each turn; memory that stays the driver's
+       "CREATE TABLE slot(pid INTEGER NOT NULL, device_ordinal INTEGER NOT NULL, rank INTEGER, link INTEGER "
+       "NOT "
+       "NULL, direction INTEGER NOT NULL, use TEXT NOT NULL, bytes INTEGER NOT NULL, iteration INTEGER NOT "
+       "NULL, "
+       "asked_ns INTEGER NOT NULL, granted_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL);"
+       "INSERT INTO enumeration(name, value, label) VALUES('allocation_api', 8, 'host_register'), "
+       "('allocation_api', 9, 'array')"}};
   return kMigrations;
 }
 

@@ -36,7 +36,7 @@ TEST(SessionSchemaTest, NamesEveryValueOfAnEnumeration) {
   EXPECT_EQ(database.integer("SELECT max(value) FROM enumeration WHERE name = 'transfer_kind'"),
             static_cast<int>(TransferKind::kInPlace));
   EXPECT_EQ(database.integer("SELECT max(value) FROM enumeration WHERE name = 'allocation_api'"),
-            static_cast<int>(AllocationApi::kPitch));
+            static_cast<int>(AllocationApi::kArray));
 }
 
 constexpr Migration kSteps[] = {{1, "CREATE TABLE added(x); INSERT INTO added VALUES (7)"},
@@ -88,7 +88,7 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
   }
-  for (const char* added : {"api_call", "recorded_range", "allocation_name", "slot_use"})
+  for (const char* added : {"api_call", "recorded_range", "allocation_name", "slot_use", "slot"})
     old.execute(std::string("DROP TABLE ") + added);
   EXPECT_NE(columns(old), columns(fresh));
   migrate(old, kSessionVersion, session_migrations());
@@ -101,7 +101,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   old.execute("DELETE FROM enumeration WHERE name = 'um_event_kind' AND value > 6");
   old.execute(
       "PRAGMA user_version = 2; DROP TABLE api_call; DROP TABLE recorded_range; DROP TABLE allocation_name; "
-      "DROP TABLE slot_use");
+      "DROP TABLE slot_use; DROP TABLE slot");
+  old.execute("DELETE FROM enumeration WHERE name = 'allocation_api' AND value > 7");
   for (const char* column :
        {"pcie_generation", "pcie_width", "pcie_generation_most", "pcie_width_most", "numa_node"}) {
     old.execute(std::string("ALTER TABLE link DROP COLUMN ") + column);
@@ -109,6 +110,7 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   migrate(old, kSessionVersion, session_migrations());
   EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'um_event_kind' AND value = 8"),
             "remote_map");
+  EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'allocation_api' AND value = 9"), "array");
 }
 
 }  // namespace

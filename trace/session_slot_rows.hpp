@@ -33,4 +33,35 @@ struct SlotUseRow {
   }
 };
 
+/// One transfer that was to take its turn on a shared link.
+struct SlotRow {
+  static constexpr const char* kTable = "slot";
+  std::int64_t pid = 0;
+  std::int64_t device_ordinal = 0;        ///< of the GPU in its process
+  std::optional<std::int64_t> rank = {};  ///< local rank
+  std::int64_t link = 0;                  ///< a number for each link
+  std::int64_t direction = 0;             ///< 0 to the GPU, 1 from it
+  std::string use = {};                   ///< granted, ahead, expired
+  std::int64_t bytes = 0;
+  std::int64_t iteration = 0;  ///< iterations that its rank had submitted before it
+  std::int64_t asked_ns = 0;
+  std::int64_t granted_ns = 0;
+  std::int64_t ended_ns = 0;
+
+  template <typename Row = SlotRow>
+  static constexpr auto columns() {
+    return std::tuple{Column{"pid", &Row::pid},
+                      Column{"device_ordinal", &Row::device_ordinal},
+                      Column{"rank", &Row::rank},
+                      Column{"link", &Row::link},
+                      Column{"direction", &Row::direction},
+                      Column{"use", &Row::use},
+                      Column{"bytes", &Row::bytes},
+                      Column{"iteration", &Row::iteration},
+                      Column{"asked_ns", &Row::asked_ns},
+                      Column{"granted_ns", &Row::granted_ns},
+                      Column{"ended_ns", &Row::ended_ns}};
+  }
+};
+
 }  // namespace tferry::trace

@@ -192,6 +192,15 @@ TEST_F(PlannedRunTest, TurnsOfRanksAreKeptWithTheOutcome) {
             "2");
   EXPECT_EQ(ask("turns.tferry", "SELECT group_concat(rank) FROM (SELECT rank FROM slot_use ORDER BY rank)"),
             "\"0,1\"");
+  EXPECT_EQ(ask("turns.tferry", "SELECT count(*) - (SELECT sum(asked + ahead) FROM slot_use) FROM slot"), "0")
+      << "each turn stands in the session";
+  EXPECT_EQ(ask("turns.tferry",
+                "SELECT count(*) FROM slot WHERE link <> 1 OR bytes <= 0 OR asked_ns < 0 OR granted_ns < "
+                "asked_ns OR "
+                "ended_ns < granted_ns"),
+            "0");
+  EXPECT_LT(5, std::stoi(ask("turns.tferry", "SELECT max(iteration) FROM slot")));
+  EXPECT_TRUE(sh("$T report contention turns.tferry").printed("Who waited for whom on shared links"));
 }
 
 TEST_F(PlannedRunTest, APlanForAnotherProgramIsNoticedAndLeft) {

@@ -113,7 +113,7 @@ JobEnd RunCommand::run() const {
   console.notice(to_text(summary));
   if (planned) {
     try {
-      planned->keep_outcome(summary);
+      planned->keep_outcome(summary, directory.path());
       if (planned->session()) console.notice("session: " + planned->session()->string());
     } catch (const trace::SessionError& error) {
       console.warning(fmt::format("the outcome is not kept: {}", error.what()));

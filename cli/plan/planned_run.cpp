@@ -8,6 +8,7 @@
 #include "cli/output_file.hpp"
 #include "cli/plan/open_plan.hpp"
 #include "cli/plan/rank_plans.hpp"
+#include "cli/plan/slot_rows.hpp"
 #include "cli/session/edit_session.hpp"
 #include "trace/flat_plan.hpp"
 #include "trace/job_environment.hpp"
@@ -62,25 +63,6 @@ trace::RunRow run_row(const trace::PlanRow& plan, const DeviceSnapshot& counters
   row.departures = counters.plan_departures;
   row.mappings = counters.plan_mappings;
   return row;
-}
-
-void keep_slots(trace::SessionWriter& writer, const RunSummary& summary) {
-  for (const ProcessSummary& process : summary.processes) {
-    for (const DeviceSummary& device : process.devices) {
-      const DeviceSnapshot& counters = device.counters;
-      if (counters.slot_members.value_or(0) < 1) continue;
-      trace::SlotUseRow row{.pid = process.process.pid, .device_ordinal = counters.device};
-      if (counters.slot_rank.value_or(0) > 0) row.rank = *counters.slot_rank - 1;
-      row.gpus_on_link = counters.slot_members;
-      row.asked = counters.slots_asked;
-      row.granted = counters.slots_granted;
-      row.used = counters.slots_used;
-      row.ahead = counters.slots_ahead;
-      row.expired = counters.slots_expired;
-      row.wait_ns = counters.slot_wait_ns;
-      writer.insert(row);
-    }
-  }
 }
 
 /// As the runtime library reads it.
@@ -177,13 +159,14 @@ void PlannedRun::keep_prediction(const fs::path& session, bool force) {
   session_ = session;
 }
 
-void PlannedRun::keep_outcome(const RunSummary& summary) const {
+void PlannedRun::keep_outcome(const RunSummary& summary, const fs::path& run_directory) const {
   if (!session_) return;
   edit_session(*session_, *session_, true, [&](trace::SessionWriter& writer) {
     writer.set_meta("job.end", summary.end.signalled ? fmt::format("signal {}", summary.end.code)
                                                      : fmt::format("exit code {}", summary.end.code));
     writer.set_meta("job.duration_ns", std::to_string(summary.end.duration_ns));
-    keep_slots(writer, summary);
+    keep_slot_use(writer, summary);
+    keep_slots(writer, run_directory);
     const ProcessSummary* process = nullptr;
     const DeviceSummary* device = planned_device(summary, &process);
     if (device == nullptr) return;

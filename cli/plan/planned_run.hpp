@@ -41,8 +41,9 @@ class PlannedRun {
 
   /// Begins the run's session: the plan and its prediction, with its digest. Throws trace::SessionError.
   void keep_prediction(const std::filesystem::path& session, bool force);
-  /// Adds what became of it. Nothing happens where the session was not begun. Throws trace::SessionError.
-  void keep_outcome(const RunSummary& summary) const;
+  /// Adds what became of it, with what the job's processes left in the run directory. Nothing happens where
+  /// the session was not begun. Throws trace::SessionError.
+  void keep_outcome(const RunSummary& summary, const std::filesystem::path& run_directory) const;
   const std::optional<std::filesystem::path>& session() const { return session_; }
 
  private:

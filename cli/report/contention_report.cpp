@@ -194,7 +194,9 @@ std::vector<Table> report_contention(const Scope& scope) {
     tables.push_back(kinds(scope));
     if (Table found = windows(scope); !found.rows.empty()) tables.push_back(std::move(found));
   }
-  if (Table turns = turns_table(scope); !turns.rows.empty()) tables.push_back(std::move(turns));
+  for (Table turns : {turns_table(scope), turn_waits_table(scope)}) {
+    if (!turns.rows.empty()) tables.push_back(std::move(turns));
+  }
   return tables;
 }
 

@@ -76,6 +76,39 @@ TEST_F(ContentionReportTest, TurnsThatRanksTookStandBelow) {
   EXPECT_NE(text.find("1 turns outlasted their lease", at), std::string::npos) << text;
 }
 
+// Rank 1 asks while rank 0 moves, and waits for the end of it; the other way round nobody waits.
+TEST_F(ContentionReportTest, WhoWaitedForWhoseTurnIsToldByPair) {
+  TwoGpuSession{}.write(path_);
+  {
+    trace::SessionWriter writer = trace::SessionWriter::edit(path_);
+    const auto turn = [&](std::int64_t rank, std::int64_t iteration, std::int64_t asked, std::int64_t granted,
+                          std::int64_t ended) {
+      writer.insert(trace::SlotRow{.pid = 40 + rank,
+                                   .device_ordinal = 0,
+                                   .rank = rank,
+                                   .link = 1,
+                                   .direction = 1,
+                                   .use = "granted",
+                                   .bytes = 64,
+                                   .iteration = iteration,
+                                   .asked_ns = asked * 1'000'000,
+                                   .granted_ns = granted * 1'000'000,
+                                   .ended_ns = ended * 1'000'000});
+    };
+    turn(0, 0, 0, 0, 5);
+    turn(1, 0, 2, 5, 9);
+    turn(0, 1, 10, 10, 14);
+    turn(1, 1, 13, 14, 15);
+    writer.publish();
+  }
+  const std::string text = report("contention");
+  EXPECT_NE(text.find("Who waited for whom on shared links (measured)\n"
+                      "  link  direction     rank that waited  rank that moved   waited  per iteration\n"
+                      "     1  from the GPU  1                 0                4.00 ms        2.00 ms\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(ContentionReportTest, EachGpuLosesTwoOfSixMillisecondsToTheOther) {
   TwoGpuSession{}.write(path_);
   analyze();

@@ -70,7 +70,8 @@ Coordinator::Coordinator(const cuda::Driver& driver, std::unique_ptr<trace::Slot
       settings_(std::move(settings)),
       status_(status),
       segment_(std::move(segment)),
-      table_(*segment_) {}
+      table_(*segment_),
+      log_(settings_.log.empty() ? nullptr : trace::SlotLogWriter::create(settings_.log)) {}
 
 Coordinator* Coordinator::open(const cuda::Driver& driver, const Settings& settings, StatusPage& status) {
   std::string error;
@@ -128,8 +129,13 @@ std::unique_ptr<LinkGates> Coordinator::attach(int ordinal, CUdevice device) {
   auto* words = new (page) SlotGate::Words[trace::kSlotDirections]{};
   for (std::size_t way = 0; way < trace::kSlotDirections; ++way) {
     port->gates[way] = std::make_unique<SlotGate>(driver_, words[way], at + way * sizeof(SlotGate::Words));
-    port->turns[way] =
-        std::make_unique<SlotTurns>(*port->gates[way], table_, static_cast<LinkDirection>(way));
+    trace::SlotEntry whose;
+    whose.link = trace::slot_link_number(link);
+    whose.rank = settings_.rank;
+    whose.device = static_cast<std::int16_t>(ordinal);
+    whose.direction = static_cast<std::uint8_t>(way);
+    port->turns[way] = std::make_unique<SlotTurns>(*port->gates[way], table_, static_cast<LinkDirection>(way),
+                                                   log_.get(), whose);
   }
   auto gates = std::make_unique<LinkGates>(LinkGates{*port->gates[0], *port->gates[1]});
   status_.device(ordinal).slot_rank = settings_.rank + 1;
@@ -225,6 +231,7 @@ void Coordinator::leave() {
     go_alone(*port, StatusPage::now_ns(), nullptr);
     write_figures(*port);
   }
+  if (log_) log_->flush();
 }
 
 void Coordinator::go_alone(Port& port, std::int64_t now_ns, const char* why) {
@@ -293,6 +300,7 @@ void Coordinator::run() {
         queued |= look(*port, StatusPage::now_ns());
         others |= port->members > 1 && !port->alone;
       }
+      if (log_ && !queued) log_->flush();
     }
     pause(std::min(queued ? kBusyPause : others ? kIdlePause : kLonePause, longest));
   }

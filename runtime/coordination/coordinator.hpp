@@ -36,6 +36,7 @@ class Coordinator {
     std::string segment;  ///< path of the job's segment
     std::string links;    ///< file that names the link of each GPU, by PCI address; empty: a link each
     int rank = -1;        ///< place in the order; -1: by joining
+    std::string log;      ///< file for every turn (trace/slot_log.hpp); empty: none
     bool trial = false;   ///< whether turns pay is measured, and they end where they do not
   };
 
@@ -93,7 +94,8 @@ class Coordinator {
   StatusPage& status_;
   std::unique_ptr<trace::SlotSegment> segment_;
   SlotTable table_;
-  std::mutex mutex_;  ///< guards ports_; held for one look at a time
+  std::unique_ptr<trace::SlotLogWriter> log_;  ///< null: turns are not recorded
+  std::mutex mutex_;                           ///< guards ports_; held for one look at a time
   std::vector<std::unique_ptr<Port>> ports_;
 };
 

@@ -25,8 +25,9 @@ bool SlotGate::enter(CUstream stream, std::int64_t slack_ns) {
   return true;
 }
 
-void SlotGate::leave(CUstream stream) {
+void SlotGate::leave(CUstream stream, std::size_t bytes) {
   const std::uint32_t number = submitted_.load(std::memory_order_relaxed);
+  bytes_[number % kQueued] = bytes;
   if (!write(stream, words_.done, number)) broken_.store(true, std::memory_order_release);
 }
 
@@ -42,7 +43,7 @@ void SlotPass::before_copy(CUstream stream, std::size_t bytes) {
 }
 
 void SlotPass::end() {
-  if (open_) gate_->leave(stream_);
+  if (open_) gate_->leave(stream_, bytes_);
   open_ = false;
 }
 

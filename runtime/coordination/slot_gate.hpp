@@ -34,7 +34,8 @@ class SlotGate {
   /// Begins a slot in a stream; `slack_ns` is how long after they are ready its transfers may take to end
   /// before an operation waits for them. False: they pass without one, and leave() is not called.
   bool enter(CUstream stream, std::int64_t slack_ns);
-  void leave(CUstream stream);
+  /// Behind its copies, which are so many bytes.
+  void leave(CUstream stream, std::size_t bytes);
   /// Slots from here on come after so many iterations.
   void set_round(std::uint64_t round) { round_ = round; }
 
@@ -44,6 +45,7 @@ class SlotGate {
   std::uint32_t requested() const { return words_.request.load(std::memory_order_acquire); }
   std::uint32_t done() const { return words_.done.load(std::memory_order_acquire); }
   std::int64_t slack_ns(std::uint32_t number) const { return slack_[number % kQueued]; }
+  std::uint64_t bytes(std::uint32_t number) const { return bytes_[number % kQueued]; }
   /// Iterations that had been submitted before that slot.
   std::uint64_t round(std::uint32_t number) const { return rounds_[number % kQueued]; }
   /// Lets everything up to this number pass. May be taken back for what has not passed.
@@ -64,6 +66,7 @@ class SlotGate {
   std::atomic<std::uint32_t> submitted_{0};
   std::array<std::atomic<std::int64_t>, kQueued> slack_{};
   std::array<std::atomic<std::uint64_t>, kQueued> rounds_{};
+  std::array<std::atomic<std::uint64_t>, kQueued> bytes_{};
   std::uint64_t round_ = 0;
 };
 

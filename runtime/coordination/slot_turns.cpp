@@ -10,7 +10,11 @@ constexpr std::uint32_t kFarAhead = 1U << 30;
 
 }  // namespace
 
-void SlotTurns::begin(std::uint32_t number, std::optional<SlotTable::Grant> grant) {
+void SlotTurns::begin(std::uint32_t number, std::optional<SlotTable::Grant> grant, std::int64_t now_ns) {
+  entry_.asked_ns = asked_ ? asked_ns_ : now_ns;
+  entry_.granted_ns = now_ns;
+  entry_.round = gate_.round(number);
+  entry_.use = asked_ && grant ? trace::SlotUse::kGranted : trace::SlotUse::kAhead;
   begun_ = number;
   running_ = true;
   asked_ = false;
@@ -23,6 +27,11 @@ void SlotTurns::end(const SlotTable::Identity& self, std::int64_t now_ns) {
   const auto grant = std::exchange(grant_, std::nullopt);
   had_slot_ = grant && table_.give_back(self, direction_, *grant, now_ns);
   if (grant) ++(had_slot_ ? figures_.used : figures_.expired);
+  if (log_ == nullptr) return;
+  if (grant && !had_slot_) entry_.use = trace::SlotUse::kExpired;
+  entry_.ended_ns = now_ns;
+  entry_.bytes = gate_.bytes(begun_);
+  log_->append(entry_);
 }
 
 /// Opens the gate for the transfer after the one that runs, or ran last, while that has the slot and nobody
@@ -48,7 +57,7 @@ bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
   if (running_ || !reached(gate_.requested(), next)) return gate_.submitted() != done;
   if (reached(open_, next)) {
     // It runs already. The slot is taken for it if nobody has it.
-    begin(next, table_.take_free(self, direction_, now_ns));
+    begin(next, table_.take_free(self, direction_, now_ns), now_ns);
     ++figures_.ahead;
     return true;
   }
@@ -64,10 +73,10 @@ bool SlotTurns::look(const SlotTable::Identity& self, std::int64_t now_ns) {
     ++figures_.granted;
     figures_.wait_ns += now_ns - asked_ns_;
     gate_.grant(open_ = next);
-    begin(next, grant);
+    begin(next, grant, now_ns);
   } else if (reached(done, next)) {
     table_.withdraw(self, direction_);  // it was past the gate when that was closed again
-    begin(next, std::nullopt);
+    begin(next, std::nullopt, now_ns);
     --figures_.asked;
     ++figures_.ahead;
   } else if (now_ns - asked_ns_ > kMostLeases * table_.lease_ns()) {

@@ -2,6 +2,7 @@
 
 #include "runtime/coordination/slot_gate.hpp"
 #include "runtime/coordination/slot_table.hpp"
+#include "trace/slot_log.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -29,8 +30,11 @@ class SlotTurns {
   /// A transfer that was not granted for so many leases passes whatever the others do.
   static constexpr std::int64_t kMostLeases = 100;
 
-  SlotTurns(SlotGate& gate, SlotTable& table, LinkDirection direction)
-      : gate_(gate), table_(table), direction_(direction) {}
+  /// `log` may be null; of what goes into it only the times, bytes, round and use are filled in here, the
+  /// rest is that of `whose`.
+  SlotTurns(SlotGate& gate, SlotTable& table, LinkDirection direction, trace::SlotLogWriter* log = nullptr,
+            const trace::SlotEntry& whose = {})
+      : gate_(gate), table_(table), direction_(direction), log_(log), entry_(whose) {}
 
   /// Looks once. True while transfers are queued.
   bool look(const SlotTable::Identity& self, std::int64_t now_ns);
@@ -44,7 +48,7 @@ class SlotTurns {
   bool reached(std::uint32_t word, std::uint32_t number) const {
     return static_cast<std::int32_t>(word - number) >= 0;
   }
-  void begin(std::uint32_t number, std::optional<SlotTable::Grant> grant);
+  void begin(std::uint32_t number, std::optional<SlotTable::Grant> grant, std::int64_t now_ns);
   void end(const SlotTable::Identity& self, std::int64_t now_ns);
   void let_ahead(const SlotTable::Identity& self, std::int64_t now_ns);
 
@@ -62,6 +66,8 @@ class SlotTurns {
   SlotTable::Need need_;
   std::optional<SlotTable::Grant> grant_;
   SlotFigures figures_;
+  trace::SlotLogWriter* log_;
+  trace::SlotEntry entry_;  ///< of the transfer that runs
 };
 
 }  // namespace tferry::runtime
