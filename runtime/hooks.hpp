@@ -12,6 +12,7 @@ namespace tferry::runtime {
 std::span<const cuda::Hook> all_hooks();
 
 std::span<const cuda::Hook> memory_hooks();
+std::span<const cuda::Hook> other_memory_hooks();
 std::span<const cuda::Hook> attribute_hooks();
 std::span<const cuda::Hook> launch_hooks();
 std::span<const cuda::Hook> copy_hooks();

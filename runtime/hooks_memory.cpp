@@ -33,7 +33,8 @@ CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUstream stre
   return is_capturing(stream, per_thread) ? pass() : allocate(address, bytes, true, pass);
 }
 
-/// Memory of a pool that the program made (it may be exported, or be on the host) stays the driver's.
+/// Memory of a pool that the program made (it may be exported, or be on the host) stays the driver's, and is
+/// noted where the job is recorded.
 template <class Pass>
 CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CUstream stream,
                             bool per_thread, Pass pass) {
@@ -41,7 +42,16 @@ CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPoo
   CUmemoryPool own = nullptr;
   const bool is_default = real().cuCtxGetDevice(&device) == CUDA_SUCCESS &&
                           real().cuDeviceGetDefaultMemPool(&own, device) == CUDA_SUCCESS && own == pool;
-  return is_default ? allocate_ordered(address, bytes, stream, per_thread, pass) : with_retry(pass);
+  if (is_default) return allocate_ordered(address, bytes, stream, per_thread, pass);
+  const CUresult result = with_retry(pass);
+  Runtime* runtime =
+      result == CUDA_SUCCESS && !is_capturing(stream, per_thread) ? Runtime::active() : nullptr;
+  if (runtime != nullptr) {
+    runtime->with_other_memory([&](OtherMemory& other, int ordinal) {
+      other.allocated(tferry::trace::AllocationApi::kPool, *address, bytes, ordinal);
+    });
+  }
+  return result;
 }
 
 template <class Pass>
@@ -50,7 +60,9 @@ CUresult release(CUdeviceptr address, const CUstream* stream, bool per_thread, P
   const ThreadOperation scope;
   if (runtime == nullptr || scope.get() == nullptr) return pass();
   const auto result = runtime->free(address, stream, per_thread);
-  return result ? *result : pass();
+  if (result) return *result;
+  runtime->with_other_memory([address](OtherMemory& other, int) { other.freed(address); });
+  return pass();
 }
 
 }  // namespace
@@ -113,10 +125,6 @@ TFERRY_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
   return release(address, &stream, true, [&] { return call(real().cuMemFreeAsync_ptsz, address, stream); });
 }
 
-TFERRY_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
-  return with_retry([&] { return call(real().cuMemAllocManaged, address, bytes, flags); });
-}
-
 TFERRY_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                                    const CUmemAllocationProp* properties, unsigned long long flags) {
   return with_retry([&] { return call(real().cuMemCreate, handle, bytes, properties, flags); });
@@ -156,13 +164,12 @@ namespace tferry::runtime {
 
 std::span<const cuda::Hook> memory_hooks() {
   static const cuda::Hook hooks[] = {
-      TFERRY_HOOK(cuMemAlloc_v2),         TFERRY_HOOK(cuMemAllocPitch_v2),
-      TFERRY_HOOK(cuMemFree_v2),          TFERRY_HOOK(cuMemAllocAsync),
-      TFERRY_HOOK(cuMemAllocAsync_ptsz),  TFERRY_HOOK(cuMemAllocFromPoolAsync),
-      TFERRY_HOOK(cuMemFreeAsync),        TFERRY_HOOK(cuMemAllocFromPoolAsync_ptsz),
-      TFERRY_HOOK(cuMemFreeAsync_ptsz),   TFERRY_HOOK(cuMemAllocManaged),
-      TFERRY_HOOK(cuMemCreate),           TFERRY_HOOK(cuMemGetInfo_v2),
-      TFERRY_HOOK(cuMemPoolGetAttribute),
+      TFERRY_HOOK(cuMemAlloc_v2),        TFERRY_HOOK(cuMemAllocPitch_v2),
+      TFERRY_HOOK(cuMemFree_v2),         TFERRY_HOOK(cuMemAllocAsync),
+      TFERRY_HOOK(cuMemAllocAsync_ptsz), TFERRY_HOOK(cuMemAllocFromPoolAsync),
+      TFERRY_HOOK(cuMemFreeAsync),       TFERRY_HOOK(cuMemAllocFromPoolAsync_ptsz),
+      TFERRY_HOOK(cuMemFreeAsync_ptsz),  TFERRY_HOOK(cuMemCreate),
+      TFERRY_HOOK(cuMemGetInfo_v2),      TFERRY_HOOK(cuMemPoolGetAttribute),
   };
   return hooks;
 }

@@ -105,6 +105,21 @@ void Recorder::allocation(std::uint64_t id, CUdeviceptr address, std::size_t byt
   spool_->append(record);
 }
 
+void Recorder::other_allocation(std::uint64_t id, trace::AllocationApi api, trace::MemoryKind kind,
+                                std::uint64_t address, std::size_t bytes, int device) {
+  trace::AllocationRecord record;
+  record.time_ns = trace::SpoolWriter::now_ns();
+  record.allocation = id;
+  record.address = address;
+  record.bytes = static_cast<std::int64_t>(bytes);
+  record.reserved_bytes = record.bytes;
+  record.thread = thread_id();
+  record.device = device;
+  record.kind = kind;
+  record.api = api;
+  spool_->append(record);
+}
+
 void Recorder::free(std::uint64_t id) {
   trace::FreeRecord record;
   record.time_ns = trace::SpoolWriter::now_ns();

@@ -106,6 +106,7 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
   if (recorder_ && config_.access_direction && !config_.managed)
     probe_ = std::make_unique<AccessProbe>(driver, *recorder_, status_);
+  if (recorder_ && !config_.times) other_memory_ = std::make_unique<OtherMemory>(*recorder_);
   if (recorder_ && config_.times) timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
 }
 
@@ -192,6 +193,14 @@ void Runtime::note_access(Operation& operation, const DeviceMemory::Named& named
   entry.bytes = bytes;
   entry.kind = kind;
   entry.known_by = known_by;
+}
+
+void Runtime::note_other(Operation& operation, CUdeviceptr address, trace::AccessKind kind,
+                         std::int64_t bytes) {
+  const auto found = other_memory_->find(address);
+  if (!found) return;
+  note_access(operation, {nullptr, found->allocation, found->address}, address, kind, bytes,
+              operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall);
 }
 
 ManagedMemory* Runtime::current_managed(bool create) {

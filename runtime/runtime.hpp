@@ -11,6 +11,7 @@
 #include "runtime/managed_memory.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/operation_timer.hpp"
+#include "runtime/other_memory.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
@@ -60,7 +61,10 @@ class Runtime {
   void name(Operation& operation, CUdeviceptr address, trace::AccessKind kind = trace::AccessKind::kMayTouch,
             std::int64_t bytes = 0) {
     if (config_.managed) return name_managed(operation, address);
-    if (!space_.contains(address)) return;
+    if (!space_.contains(address)) {
+      if (other_memory_ && operation.recording) note_other(operation, address, kind, bytes);
+      return;
+    }
     const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))];
     if (!memory) return;
     const DeviceMemory::Named named = memory->named(address, operation.recording);
@@ -73,6 +77,10 @@ class Runtime {
     note_access(operation, named, address, kind, bytes,
                 operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall);
   }
+  /// `note` is called, where the whole job is recorded, with what is known of memory that stays the driver's
+  /// and the current device, -1 for none.
+  template <class Note>
+  void with_other_memory(Note note);
   /// Words of host memory about to be copied to the device: what they point to can be reached unseen.
   /// Under the lock (from `collect`).
   void scan_host_words(Operation& operation, const void* source, std::size_t bytes);
@@ -144,6 +152,7 @@ class Runtime {
     const auto& memory = devices_[static_cast<std::size_t>(device)];
     return memory ? memory->find_gated(address) : nullptr;
   }
+  void note_other(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes);
   static void note_access(Operation& operation, const DeviceMemory::Named& named, CUdeviceptr address,
                           trace::AccessKind kind, std::int64_t bytes, trace::KnownBy known_by);
   /// Operations are recorded. For a plan that is made while the job runs: until one is in place, or the spool
@@ -167,6 +176,7 @@ class Runtime {
   int waiting_ = 0;
   StreamTable streams_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<OtherMemory> other_memory_;  ///< null: the job is not recorded, or for a plan only
   std::unique_ptr<AccessProbe> probe_;
   std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed, and recording is not for a plan
   bool swapping_ = false;                  ///< something had to leave the device
@@ -184,6 +194,15 @@ class Runtime {
   cuda::FunctionTable functions_;
   std::unordered_set<void*> graphs_;  ///< graphs and executables alive that may name captured memory
 };
+
+template <class Note>
+void Runtime::with_other_memory(Note note) {
+  if (!other_memory_) return;
+  CUdevice device = 0;
+  const bool known = driver_.cuCtxGetDevice(&device) == CUDA_SUCCESS;
+  const std::lock_guard lock(mutex_);
+  note(*other_memory_, known ? static_cast<int>(device) : -1);
+}
 
 template <class Collect>
 CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, Collect collect) {

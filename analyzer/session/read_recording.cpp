@@ -34,6 +34,16 @@ class Signature {
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
+constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
+
+/// What the runtime serves under a plan. Managed, pinned and virtual memory, arrays and pools of the
+/// program's own stay the driver's, and a run under a plan does not count them.
+bool may_be_planned(const AllocationRow& row) {
+  const bool on_device = row.device_id && (row.memory_kind == trace::MemoryKind::kUnknown ||
+                                           row.memory_kind == trace::MemoryKind::kDevice);
+  return on_device && row.api != trace::AllocationApi::kPool && row.api != trace::AllocationApi::kVirtual;
+}
+
 struct Entry {
   RecordedOperation operation;
   SessionRecording::Source source;
@@ -170,8 +180,12 @@ class RankReader {
     std::unordered_map<std::int64_t, std::uint32_t> allocations;
     std::unordered_map<std::int64_t, std::int64_t> asked;
     for (const auto& row : session_.rows<AllocationRow>(
-             "WHERE process_id = ? AND device_id = ? AND memory_kind IN (0, 3) ORDER BY alloc_ns", process_,
+             "WHERE process_id = ? AND (device_id = ? OR device_id IS NULL) ORDER BY alloc_ns", process_,
              device_)) {
+      if (!may_be_planned(row)) {
+        allocations[row.id] = kNotPlanned;
+        continue;
+      }
       allocations[row.id] = static_cast<std::uint32_t>(result.recording.allocations.size());
       asked[row.id] = row.bytes;
       const std::int64_t bytes = std::max(row.reserved_bytes, row.bytes);
@@ -187,6 +201,7 @@ class RankReader {
         ++result.unknown_accesses;
         continue;
       }
+      if (allocation->second == kNotPlanned) continue;
       if (row.known_by == trace::KnownBy::kTable) {
         // Device memory holds its address from now on, and kernels may follow it unseen.
         RecordedAllocation& pointed_to = result.recording.allocations[allocation->second];

@@ -31,14 +31,13 @@ TEST_F(ProfileTest, AJobIsRecordedAnalyzedAndReported) {
   EXPECT_TRUE(profile.told("missing: GPU activity: the injected collector never reported in")) << profile.err;
   EXPECT_TRUE(fs::is_empty(places_));
 
-  // The sample counts its buffers, not the 48 bytes in which kernels leave their sums.
+  // The sample counts its buffers, not the 48 bytes in which kernels leave their sums, nor host memory.
   const Ended peak =
       sh("$T query 'SELECT max(live) AS peak FROM (SELECT sum(change) OVER (ORDER BY time, change ROWS "
          "UNBOUNDED PRECEDING) "
-         "AS live FROM (SELECT alloc_ns AS time, bytes AS change FROM allocation WHERE bytes >= 4096 UNION "
-         "ALL SELECT free_ns, "
-         "-bytes FROM "
-         "allocation WHERE free_ns IS NOT NULL AND bytes >= 4096))' --format csv");
+         "AS live FROM (SELECT alloc_ns AS time, bytes AS change FROM allocation WHERE bytes >= 4096 AND "
+         "device_id > 0 UNION ALL SELECT free_ns, -bytes FROM "
+         "allocation WHERE free_ns IS NOT NULL AND bytes >= 4096 AND device_id > 0))' --format csv");
   EXPECT_EQ(peak.out, "peak,known_by\n" + std::to_string(footprint_told(profile.out)) + ",measured\n");
   // The budget counts in granules of the small arena.
   const auto memory = nlohmann::json::parse(sh("$T report memory --format json").out);
@@ -82,6 +81,11 @@ TEST_F(ProfileTest, EveryCountAndByteThatTheHooksSawIsTheSamplesKnownAnswer) {
     EXPECT_EQ(tally("allocation WHERE memory_kind = 3"), known(plan, "allocation")) << budget;
     EXPECT_EQ(tally("allocation WHERE free_ns IS NOT NULL AND memory_kind = 3"), known(plan, "free"))
         << budget;
+    EXPECT_LE(1, count("a.tferry", "allocation WHERE memory_kind = 2 AND device_id IS NULL"));
+    EXPECT_LE(1, count("a.tferry",
+                       "memcpy JOIN access USING (process_id, operation) JOIN allocation ON allocation.id = "
+                       "access.allocation_id WHERE memcpy.kind = 1 AND memory_kind = 2 AND access.kind = 2"))
+        << "what copies read from pinned memory";
   }
 }
 
