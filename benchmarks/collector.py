@@ -41,7 +41,7 @@ from lib import cells, kind_checks, paced, recordings  # noqa: E402
 
 BURST, SKIPPED = 4, 1
 SHAPE = ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024"]
-KINDS = {"copies": [], "graphs": [], "managed": ["--unified-memory"], "pools": [], "streams": [], "peers": []}
+KINDS = {"copies": [], "graphs": [], "managed": ["--unified-memory"], "memory": [], "pools": [], "streams": [], "peers": []}
 NOT_HERE = 77
 AT_ONCE = ("kinds", "iterations", "keep_last", "names", "access.layers", "access.gpt2", "ranks")
 

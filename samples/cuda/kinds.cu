@@ -1,7 +1,7 @@
 // One small job for each kind of thing that a recording knows, with known counts and bytes, by the CUDA
 // runtime.
 //
-//   tferry-sample-kinds copies|graphs|managed|pools|streams|peers
+//   tferry-sample-kinds copies|graphs|managed|memory|pools|streams|peers
 //
 // Prints what a recording has to show: "known WHAT COUNT" or "known WHAT COUNT of BYTES bytes", where WHAT is
 // a table of the session and a kind in it. Ends with "answer ok", or with the first thing that is wrong. Exit
@@ -121,6 +121,30 @@ void managed() {
   known("um_event migration_to_host", 1, kBytes);
 }
 
+/// Memory that is no plain device memory: managed, pinned, registered, and arrays, each with a size of its
+/// own.
+void memory() {
+  constexpr int kTimes = 3;
+  for (int i = 0; i < kTimes; ++i) {
+    unsigned *managed = nullptr, *pinned = nullptr;
+    CHECK(cudaMallocManaged(&managed, kBytes));
+    CHECK(cudaMallocHost(&pinned, 2 * kBytes));
+    std::vector<char> pageable(3 * kBytes);
+    CHECK(cudaHostRegister(pageable.data(), pageable.size(), cudaHostRegisterDefault));
+    cudaArray_t array = nullptr;
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    CHECK(cudaMallocArray(&array, &format, 1024, kBytes / 1024 / sizeof(float)));
+    CHECK(cudaFreeArray(array));
+    CHECK(cudaHostUnregister(pageable.data()));
+    CHECK(cudaFreeHost(pinned));
+    CHECK(cudaFree(managed));
+  }
+  known("allocation managed", kTimes, kTimes * kBytes);
+  known("allocation host", kTimes, kTimes * 2 * kBytes);
+  known("allocation host_register", kTimes, kTimes * 3 * kBytes);
+  known("allocation array", kTimes, kTimes * kBytes);
+}
+
 /// Stream-ordered allocations, from the device's pool and from one of our own.
 void pools() {
   int supported = 0;
@@ -193,12 +217,12 @@ void peers() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> kinds = {{"copies", copies},   {"graphs", graphs},
-                                                   {"managed", managed}, {"pools", pools},
-                                                   {"streams", streams}, {"peers", peers}};
+  const std::map<std::string, void (*)()> kinds = {
+      {"copies", copies}, {"graphs", graphs},   {"managed", managed}, {"memory", memory},
+      {"pools", pools},   {"streams", streams}, {"peers", peers}};
   const auto kind = kinds.find(argc == 2 ? argv[1] : "");
   if (kind == kinds.end()) {
-    std::fprintf(stderr, "usage: tferry-sample-kinds copies|graphs|managed|pools|streams|peers\n");
+    std::fprintf(stderr, "usage: tferry-sample-kinds copies|graphs|managed|memory|pools|streams|peers\n");
     return 2;
   }
   try {
