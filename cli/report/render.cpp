@@ -28,6 +28,8 @@ std::string shown_number(double value, Unit unit) {
       return format_bytes(static_cast<std::int64_t>(value));
     case Unit::kBytesPerSecond:
       return fmt::format("{:.2f} GB/s", value / 1e9);
+    case Unit::kHertz:
+      return fmt::format("{:.3f} GHz", value / 1e9);
     case Unit::kShare:
       return fmt::format("{:.1f} %", 100 * value);
     default:

@@ -57,6 +57,21 @@ TEST_F(ReportsTest, TimesAndRowsCanBeNarrowed) {
   EXPECT_THROW(report("kernels", {.from = "soon"}), Failure);
 }
 
+// Half of 2,000 cycles in a microsecond, then all of 1,500 in another.
+TEST_F(ReportsTest, TheSummaryTellsClockAndUseOfMultiprocessors) {
+  LayersSession{}.write(path_);
+  EXPECT_EQ(report("summary").find("SMs active"), std::string::npos) << "not sampled: not told";
+  trace::Database(path_, trace::Database::Mode::kReadWrite)
+      .execute(
+          "INSERT INTO string(id, value) VALUES (901, 'sm__cycles_active.avg'), (902, "
+          "'gpc__cycles_elapsed.max');"
+          "INSERT INTO counter(name_id, device_id, start_ns, end_ns, value) VALUES (901, 1, 0, 1000, 1000), "
+          "(902, 1, 0, 1000, 2000), (901, 1, 1000, 2000, 1500), (902, 1, 1000, 2000, 1500)");
+  const std::string text = report("summary");
+  EXPECT_NE(text.find("SMs active, GPU 0           71.4 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("clock of SMs, GPU 0      1.750 GHz"), std::string::npos) << text;
+}
+
 TEST_F(ReportsTest, TransfersByDirectionWithTheirRate) {
   LayersSession{}.write(path_);
   EXPECT_EQ(report("transfers"),

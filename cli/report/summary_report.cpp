@@ -87,6 +87,26 @@ class Facts {
     const auto moved = scope_.value<std::int64_t>("SELECT sum(bytes) FROM swap WHERE " +
                                                   scope_.condition("process_id", "device_id", "submit_ns"));
     if (moved) add_number("moved by the runtime", moved, Unit::kBytes);
+    multiprocessors();
+  }
+
+  /// By the hardware's counters, whoever used the GPU.
+  void multiprocessors() {
+    scope_.select(
+        "SELECT device_id, sum(CASE string.value WHEN 'sm__cycles_active.avg' THEN counter.value END), "
+        "sum(CASE string.value WHEN 'gpc__cycles_elapsed.max' THEN counter.value END), "
+        "sum(CASE string.value WHEN 'gpc__cycles_elapsed.max' THEN end_ns - start_ns END) "
+        "FROM counter JOIN string ON string.id = counter.name_id "
+        "WHERE string.value IN ('sm__cycles_active.avg', 'gpc__cycles_elapsed.max') AND " +
+            scope_.condition("", "device_id", "start_ns") + " GROUP BY 1 ORDER BY 1",
+        [&](trace::Statement& row) {
+          const std::string gpu = scope_.gpu_name(row.integer(0));
+          const double cycles = row.real(2), time_ns = row.real(3);
+          if (cycles > 0 && !row.is_null(1))
+            add("SMs active, GPU " + gpu, Cell(row.real(1) / cycles, Unit::kShare));
+          if (cycles > 0 && time_ns > 0)
+            add("clock of SMs, GPU " + gpu, Cell(cycles / time_ns * 1e9, Unit::kHertz));
+        });
   }
 
   void memory() {

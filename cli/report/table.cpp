@@ -6,7 +6,7 @@ namespace tferry::cli {
 namespace {
 
 constexpr std::array kKnownBy = {"measured", "simulated", "emulated", "learned", "assumed", "unknown"};
-constexpr std::array kUnits = {"", "count", "ns", "bytes", "bytes/s", "share"};
+constexpr std::array kUnits = {"", "count", "ns", "bytes", "bytes/s", "share", "hertz"};
 
 }  // namespace
 

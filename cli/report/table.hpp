@@ -9,8 +9,8 @@
 namespace tferry::cli {
 
 /// What a number counts, which renderers for people scale by. JSON, CSV and TSV carry the plain number.
-enum class Unit { kNone, kCount, kNanoseconds, kBytes, kBytesPerSecond, kShare };
-/// "ns", "bytes", "bytes/s", "share" (0 to 1), "count" or "".
+enum class Unit { kNone, kCount, kNanoseconds, kBytes, kBytesPerSecond, kShare, kHertz };
+/// "ns", "bytes", "bytes/s", "share" (0 to 1), "hertz", "count" or "".
 const char* unit_name(Unit unit);
 
 /// How a figure is known: the common form in which every report says it.

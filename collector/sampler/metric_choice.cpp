@@ -7,7 +7,15 @@
 namespace tferry::collector {
 namespace {
 
-constexpr std::string_view kRollup = ".sum";
+constexpr std::string_view kRollups[] = {".sum", ".avg", ".max"};
+
+/// ".sum" of "pcie__read_bytes.sum"; empty: none.
+std::string_view rollup_of(std::string_view counter) {
+  for (const std::string_view rollup : kRollups) {
+    if (counter.ends_with(rollup)) return rollup;
+  }
+  return {};
+}
 
 std::vector<std::string> spellings(const std::string& base) {
   static const std::map<std::string, std::string> kOther = {{"dram__bytes_read", "dram__bytes_op_read"},
@@ -24,14 +32,13 @@ bool has(std::span<const std::string> names, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> usual_counters() {
-  return {"pcie__read_bytes.sum",  "pcie__write_bytes.sum", "dram__bytes_read.sum",
-          "dram__bytes_write.sum", "nvlrx__bytes.sum",      "nvltx__bytes.sum"};
+  return {"pcie__read_bytes.sum",  "pcie__write_bytes.sum",   "dram__bytes_read.sum", "dram__bytes_write.sum",
+          "sm__cycles_active.avg", "gpc__cycles_elapsed.max", "nvlrx__bytes.sum",     "nvltx__bytes.sum"};
 }
 
 std::string find_metric(const std::string& counter, std::span<const std::string> base_metrics) {
-  const bool has_rollup = std::string_view(counter).ends_with(kRollup);
-  const std::string base = has_rollup ? counter.substr(0, counter.size() - kRollup.size()) : counter;
-  const std::string rollup = has_rollup ? std::string(kRollup) : "";
+  const std::string rollup(rollup_of(counter));
+  const std::string base = counter.substr(0, counter.size() - rollup.size());
   for (const std::string& name : spellings(base)) {
     if (has(base_metrics, name)) return name + rollup;
     // A triage group, such as PCI.TriageCompute: the one for compute before those for graphics.

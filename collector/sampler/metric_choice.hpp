@@ -14,7 +14,8 @@ struct Metric {
 };
 
 /// The counters that matter here, most important first: PCIe both ways (read: received by the GPU), DRAM both
-/// ways, NVLink both ways.
+/// ways, cycles in which an SM was active (of all SMs, on average) and cycles in all (their number in a
+/// sample tells the clock), NVLink both ways. There are none of copy engines.
 std::vector<std::string> usual_counters();
 
 /// The name of `counter` among a chip's base metrics; empty if it has none. Chips differ: GB100 knows PCIe

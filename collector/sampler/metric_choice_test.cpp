@@ -67,11 +67,13 @@ TEST(MetricChoiceTest, TheH200GetsPcieAndDramBothWays) {
   PmHost host("GH100");
   const auto chosen = choose_metrics(usual_counters(), host.base_metrics(),
                                      [&](std::span<const std::string> names) { return host.passes(names); });
-  ASSERT_GE(chosen.size(), 4u);
+  ASSERT_GE(chosen.size(), 6u);
   EXPECT_EQ(chosen[0].name, "pcie__read_bytes.sum");
   EXPECT_EQ(chosen[1].name, "pcie__write_bytes.sum");
   EXPECT_EQ(chosen[2].name, "dram__bytes_read.sum");
   EXPECT_EQ(chosen[3].name, "dram__bytes_write.sum");
+  EXPECT_EQ(chosen[4].name, "sm__cycles_active.avg");
+  EXPECT_EQ(chosen[5].name, "gpc__cycles_elapsed.max");
 }
 
 TEST(MetricChoiceTest, AChipThatCuptiDoesNotKnowIsAnErrorWithItsName) {
