@@ -21,9 +21,10 @@ struct Row {
 /// which only makes a period that does not exist harder to prove.
 class SlotProgram {
  public:
-  SlotProgram(const Workload& workload, const Slots& slots, std::int64_t period)
+  SlotProgram(const Workload& workload, const Slots& slots, std::int64_t period, Copies copies)
       : workload_(workload),
         slots_(slots),
+        copies_(copies),
         uses_(workload),
         period_(period),
         memory_(static_cast<std::size_t>(period)),
@@ -148,12 +149,14 @@ class SlotProgram {
       LinearProgram::Terms row{{here.copied[k], 1}};
       if (k > 0) {
         row.insert(row.end(), {{here.copied[k - 1], -1}, {here.out[k - 1], -1}});
-      } else if (const GapColumns* before = here.gap.written_before ? nullptr : gap_before(here.gap)) {
+      } else if (const GapColumns* before = keeps_copies(here.gap) ? gap_before(here.gap) : nullptr) {
         row.insert(row.end(), {{before->copied.back(), -1}, {before->out.back(), -1}});
       }
       program_.at_most(row, 0);
     }
   }
+
+  bool keeps_copies(const Gap& gap) const { return copies_ == Copies::kLast && !gap.written_before; }
 
   const GapColumns* gap_before(const Gap& gap) const {
     const std::size_t count = workload_.operations.size();
@@ -166,6 +169,7 @@ class SlotProgram {
 
   const Workload& workload_;
   Slots slots_;
+  Copies copies_;
   Uses uses_;
   std::int64_t period_;
   std::int64_t slack_ = 0;  ///< slots in which no operation runs
@@ -180,14 +184,14 @@ class SlotProgram {
 }  // namespace
 
 std::optional<bool> schedule_exists(const Workload& workload, const Slots& slots, std::int64_t period,
-                                    double seconds) {
-  return SlotProgram(workload, slots, period).feasible(seconds);
+                                    double seconds, Copies copies) {
+  return SlotProgram(workload, slots, period, copies).feasible(seconds);
 }
 
 std::optional<std::int64_t> shortest_period(const Workload& workload, const Slots& slots, std::int64_t lowest,
-                                            std::int64_t highest, double seconds) {
+                                            std::int64_t highest, double seconds, Copies copies) {
   for (std::int64_t period = highest; period > lowest; --period) {
-    const std::optional<bool> exists = schedule_exists(workload, slots, period - 1, seconds);
+    const std::optional<bool> exists = schedule_exists(workload, slots, period - 1, seconds, copies);
     if (!exists) return std::nullopt;
     if (!*exists) return period;
   }

@@ -34,8 +34,8 @@ struct RankSimulation {
 };
 
 /// Several ranks at once, each as simulate() has it, on links that they share; all wait for each other at the
-/// beginning of every round. Deterministic; linear in operations and transfers times ranks. Throws
-/// std::invalid_argument for a link that is not there.
+/// beginning of every round. Deterministic; linear in operations and transfers, times the ranks of a link.
+/// Throws std::invalid_argument for a link that is not there.
 RankSimulation simulate_ranks(std::span<const SimulatedRank> ranks, const RankOptions& options);
 
 }  // namespace tferry::analyzer

@@ -148,7 +148,8 @@ int run_exact(const ExactOptions& options, const std::string& git) {
   const std::string path = options.cases;
   const std::string command = fmt::format("tferry-bench exact {} --rounds {}",
                                           std::filesystem::path(path).filename().string(), options.rounds);
-  const nlohmann::json found = exact_measurements(ratios_to_exact(read_cases(path), options.rounds), command);
+  const nlohmann::json found =
+      exact_measurements(ratios_to_exact(read_cases(path), options.rounds, options.seconds), command);
   for (const nlohmann::json& one : found) {
     fmt::print("{} {:.4f}\n", one["claim"].get<std::string>(), one["subject"]["samples"][0].get<double>());
   }
