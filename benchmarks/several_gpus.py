@@ -9,8 +9,9 @@ Parts (--parts), in this order; each has a limit of its own, and the others run 
                 for ranks that exchange gradients in every step
     copies      a process for each GPU copies alone and together (lib/both_ways.py): the stretch that the session's analysis
                 finds, the one that the copies' own clocks give, and the calibration's
-    table       set-ups (--setups) and intervals (--every): rows of benchmarks/coordination.py. The rows of a case are started
-                together, and take turns (lib/ranked.py): in each alternation (--alternations) every one runs a burst of steps
+    table       set-ups (--setups) and intervals (--every), all rows under the same budget: lms_fair, lms_interleave,
+                lms_orchestrate (--policy lms, --coordinate off, interleave, orchestrate), ours_fair and ours_coordinated
+                (--plan of a recording, --coordinate off, orchestrate). The rows of a case are started together, and take turns (lib/ranked.py): in each alternation (--alternations) every one runs a burst of steps
                 while the others pause, the order turned by one each time; a ballast on each GPU leaves them their budgets,
                 2 GiB a rank for context, modules and NCCL, and 1 GiB for each rank that goes by a neighbour. Losses must be those of lms_fair
     route       one hot GPU and idle neighbours: steps of one rank by each route, in turns

@@ -1,9 +1,9 @@
-"""Turns the runs of benchmarks/coordination.py into measurements (samples only; tferry-bench computes verdicts). No GPU.
+"""Turns the table of benchmarks/several_gpus.py into measurements (samples only; tferry-bench computes verdicts). No GPU.
 
 series[setup][every][row] is a list of runs, one an alternation.
 """
 
-COMMAND = "benchmarks/coordination.py --bundle build/bundle --out OUT"
+COMMAND = "benchmarks/several_gpus.py --bundle build/bundle --out OUT --parts table"
 NOTES = {"one_gpu": "two ranks on one GPU, gloo, exchanging the loss alone",
          "two_gpus": "two GPUs, each with a link of its own, NCCL, exchanging gradients",
          "four_gpus": "four GPUs, each with a link of its own, NCCL, exchanging gradients",
@@ -29,17 +29,6 @@ def turns_of(summary):
 def moved_of(summary):
     """What was moved, and how a plan was followed, for each process that moved something."""
     return [{name: device.get(name) for name in MOVED} for device in moving_devices(summary)]
-
-
-def run_of(ranks, warmup, summary):
-    """What a series keeps of a run: the mean step of the slower rank over the timed steps, and every rank's losses.
-    Without a time where a rank left no report, or one of another length."""
-    whole = all(rank and not rank.get("error") and len(rank["step_ms"]) > warmup for rank in ranks)
-    times = [rank["step_ms"][warmup:] for rank in ranks] if whole else []
-    whole = whole and len({len(steps) for steps in times}) == 1
-    return {"step_ns": round(max(sum(steps) / len(steps) for steps in times) * 1e6) if whole else None,
-            "steps_ms": times, "losses": [rank.get("loss_sha256") if rank else None for rank in ranks],
-            "turns": turns_of(summary), "moved": moved_of(summary)}
 
 
 def finished(runs):
