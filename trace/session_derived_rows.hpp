@@ -25,6 +25,10 @@ struct IterationRow {
   std::int64_t last_operation = 0;
   std::int64_t regular = 0;  ///< 1: has the typical sequence of operations
   std::string source = {};   ///< period or marker
+  /// Times that a shorter sequence of operations repeats in it: gradient accumulation; 1: none was found.
+  std::optional<std::int64_t> micro_batches = {};
+  /// Operations at which ranks wait for each other: NCCL's kernels, copies between GPUs.
+  std::optional<std::int64_t> synchronisations = {};
 
   template <typename Row = IterationRow>
   static constexpr auto columns() {
@@ -36,7 +40,9 @@ struct IterationRow {
                       Column{"first_operation", &Row::first_operation},
                       Column{"last_operation", &Row::last_operation},
                       Column{"regular", &Row::regular},
-                      Column{"source", &Row::source}};
+                      Column{"source", &Row::source},
+                      Column{"micro_batches", &Row::micro_batches},
+                      Column{"synchronisations", &Row::synchronisations}};
   }
 };
 

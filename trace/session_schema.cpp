@@ -90,7 +90,9 @@ std::span<const Migration> session_migrations() {
        "gpus_on_link "
        "INTEGER, asked INTEGER, granted INTEGER, used INTEGER, ahead INTEGER, expired INTEGER, wait_ns "
        "INTEGER)"},
-      {4,  // each turn; memory that stays the driver's
+      {4,  // each turn; memory that stays the driver's; what iterations consist of
+       "ALTER TABLE iteration ADD COLUMN micro_batches INTEGER;"
+       "ALTER TABLE iteration ADD COLUMN synchronisations INTEGER;"
        "CREATE TABLE slot(pid INTEGER NOT NULL, device_ordinal INTEGER NOT NULL, rank INTEGER, link INTEGER "
        "NOT "
        "NULL, direction INTEGER NOT NULL, use TEXT NOT NULL, bytes INTEGER NOT NULL, iteration INTEGER NOT "

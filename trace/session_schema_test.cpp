@@ -77,13 +77,27 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
   Database old, fresh;
   create_schema(fresh);
   make_version_1(old);
-  for (const char* added :
-       {"plan.chunk_bytes", "plan.movable_bytes", "plan.chunk_count", "plan.slack", "plan.forced_bytes",
-        "plan.link_h2d_bytes_per_second", "plan.link_d2h_bytes_per_second",
-        "plan.duplex_h2d_bytes_per_second", "plan.duplex_d2h_bytes_per_second", "plan_action.tensor",
-        "run.iterations_followed", "run.departures", "run.mappings", "run.forced_bytes",
-        "link.pcie_generation", "link.pcie_width", "link.pcie_generation_most", "link.pcie_width_most",
-        "link.numa_node"}) {
+  for (const char* added : {"plan.chunk_bytes",
+                            "plan.movable_bytes",
+                            "plan.chunk_count",
+                            "plan.slack",
+                            "plan.forced_bytes",
+                            "plan.link_h2d_bytes_per_second",
+                            "plan.link_d2h_bytes_per_second",
+                            "plan.duplex_h2d_bytes_per_second",
+                            "plan.duplex_d2h_bytes_per_second",
+                            "plan_action.tensor",
+                            "run.iterations_followed",
+                            "run.departures",
+                            "run.mappings",
+                            "run.forced_bytes",
+                            "link.pcie_generation",
+                            "link.pcie_width",
+                            "link.pcie_generation_most",
+                            "link.pcie_width_most",
+                            "link.numa_node",
+                            "iteration.micro_batches",
+                            "iteration.synchronisations"}) {
     const std::string name = added;
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
@@ -107,6 +121,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
        {"pcie_generation", "pcie_width", "pcie_generation_most", "pcie_width_most", "numa_node"}) {
     old.execute(std::string("ALTER TABLE link DROP COLUMN ") + column);
   }
+  for (const char* column : {"micro_batches", "synchronisations"})
+    old.execute(std::string("ALTER TABLE iteration DROP COLUMN ") + column);
   migrate(old, kSessionVersion, session_migrations());
   EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'um_event_kind' AND value = 8"),
             "remote_map");

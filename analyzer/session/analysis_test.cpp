@@ -123,6 +123,21 @@ TEST_F(AnalysisTest, ResultsAreStoredBesideTheRecording) {
       0);
 }
 
+TEST_F(AnalysisTest, WhereRanksWaitForEachOtherIsCounted) {
+  Workload workload = small_transformer();
+  for (const std::size_t at : {10U, 20U, 21U})
+    workload.operations[at].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL " + std::to_string(at);
+  record(workload, 4);
+  trace::SessionWriter writer = trace::SessionWriter::edit(path());
+  AnalysisOptions options;
+  options.plan = false;
+  store_analysis(writer, analyse(options));
+  writer.publish();
+  trace::Session session = trace::Session::open(path());
+  EXPECT_EQ(
+      session.integer("SELECT count(*) FROM iteration WHERE synchronisations = 3 AND micro_batches = 1"), 4);
+}
+
 TEST_F(AnalysisTest, WhatIsNotKnownIsSaid) {
   record(small_transformer(), 4);
   EXPECT_EQ(analyse({}).at(0).unknown,

@@ -65,6 +65,11 @@ class RankStore {
         row.last_operation = last.number;
         row.regular = regular(i);
         row.source = "period";
+        row.micro_batches = static_cast<std::int64_t>(rank_.iterations->accumulation);
+        const auto begin = recording().operations.begin();
+        row.synchronisations = std::count_if(begin + static_cast<std::ptrdiff_t>(spans[i].begin),
+                                             begin + static_cast<std::ptrdiff_t>(spans[i].end),
+                                             [](const RecordedOperation& one) { return one.synchronises(); });
         const std::int64_t id = writer_.insert(row);
         iteration_ids_.push_back(id);
         for (std::size_t at = spans[i].begin; at < spans[i].end; ++at) {

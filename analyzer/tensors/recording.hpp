@@ -18,6 +18,9 @@ struct RecordedOperation {
   std::optional<std::int64_t> end_ns;
   std::int64_t number = 0;  ///< among the operations of its process, as the session counts them
   bool gated = false;       ///< the runtime made it wait for memory: idle time before it is not the program's
+
+  /// Ranks wait for each other at it: a kernel of NCCL, or a copy between GPUs.
+  bool synchronises() const { return name.find("nccl") != std::string::npos || name == "memcpy peer"; }
 };
 
 struct RecordedAllocation {

@@ -57,6 +57,31 @@ TEST_F(ReportsTest, TimesAndRowsCanBeNarrowed) {
   EXPECT_THROW(report("kernels", {.from = "soon"}), Failure);
 }
 
+// Three iterations of four micro-batches, of which the first and the last exchange gradients.
+TEST_F(ReportsTest, AnalysisTellsAccumulationAndHowOftenRanksWaitForEachOther) {
+  LayersSession{}.write(path_);
+  trace::Database database(path_, trace::Database::Mode::kReadWrite);
+  for (const char* number : {"0", "1", "2"}) {
+    const std::string n = number, collectives = n == "1" ? "0" : "6";
+    database.execute(
+        "INSERT INTO iteration(id, process_id, number, start_ns, end_ns, first_operation, last_operation, "
+        "regular, "
+        "source, micro_batches, synchronisations) VALUES (" +
+        n + " + 1, 1, " + n + ", " + n + " * 100, " + n + " * 100 + 100, 0, 0, 1, 'period', 4, " +
+        collectives +
+        "); INSERT INTO operation(process_id, operation, iteration_id, position, kind, device_id, call_ns, "
+        "start_ns) "
+        "VALUES (1, " +
+        n + ", " + n + " + 1, 0, 'kernel', 1, " + n + " * 100, " + n + " * 100)");
+  }
+  const std::string text = report("analysis");
+  EXPECT_NE(text.find("process 4711, GPU 0: an iteration is made of 4 micro-batches"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("ranks wait for each other at 6 operations of an iteration, every 2 iterations"),
+            std::string::npos)
+      << text;
+}
+
 // Half of 2,000 cycles in a microsecond, then all of 1,500 in another.
 TEST_F(ReportsTest, TheSummaryTellsClockAndUseOfMultiprocessors) {
   LayersSession{}.write(path_);
