@@ -122,10 +122,13 @@ TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
 
 TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRuns) {
   const std::string job = "$S --buffers 24 --mib 2 --hidden 2 --iterations ";
-  // How long planning takes beside a job is nobody's to say: a job that was over first runs longer.
-  for (const std::string iterations : {"60", "600", "4000"}) {
+  // How long planning takes beside a job is nobody's to say: a job that was over first runs longer. The link
+  // is slow, so that a plan is worth it also where kernels take long because the machine has other work.
+  for (const std::string iterations : {"60", "600", "2000"}) {
     const Ended run =
-        sh("$T run --budget 32MiB --chunk 2MiB --movable 2MiB --json run.json --force " + job + iterations);
+        sh("SWD_H2D_GBPS=2 SWD_D2H_GBPS=2 $T run --budget 32MiB --chunk 2MiB --movable 2MiB --json "
+           "run.json --force " +
+           job + iterations);
     ASSERT_EQ(run.exit_code(), 0) << run.err;
     const auto device = device_of("run.json");
     if (device["plan_iterations_followed"] == 0) continue;
@@ -138,7 +141,7 @@ TEST_F(PlannedRunTest, APlanIsMadeWhileTheJobRuns) {
     EXPECT_GT(device["plan_bound_ns"], 0) << "the runtime took the operations' times";
     return;
   }
-  FAIL() << "no plan was followed in 4000 iterations";
+  FAIL() << "no plan was followed in 2000 iterations";
 }
 
 TEST_F(PlannedRunTest, NoPlanIsMadeWhereNoneIsWanted) {
