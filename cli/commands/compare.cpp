@@ -1,6 +1,7 @@
 #include "cli/commands/compare.hpp"
 
 #include "cli/failure.hpp"
+#include "cli/report/compare_report.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/session/structure.hpp"
 
@@ -11,6 +12,8 @@
 
 namespace tferry::cli {
 namespace {
+
+constexpr std::size_t kMostKernels = 20;
 
 std::string item_text(const std::string& item) { return item.empty() ? "its end" : "\"" + item + "\""; }
 
@@ -32,11 +35,11 @@ bool compare(Table& table, const std::string& label, const char* what, const std
 }  // namespace
 
 CLI::App* CompareCommand::add_to(CLI::App& program) {
-  CLI::App* app =
-      program.add_subcommand("compare", "Say whether two sessions saw the same operations and allocations");
-  app->footer("Exit code 0: the same; 1: they differ.");
-  app->add_flag("--structure", structure_, "Compare operations and allocations, whatever their times")
-      ->required();
+  CLI::App* app = program.add_subcommand(
+      "compare", "Tell what differs between two sessions: times, bytes, who loses time to whom");
+  app->footer("With --structure exit code 0: the same; 1: they differ.");
+  app->add_flag("--structure", structure_,
+                "Say whether both saw the same operations and allocations, whatever their times");
   app->add_option("A", left_, "One session")->required()->type_name("SESSION");
   app->add_option("B", right_, "The other")->required()->type_name("SESSION");
   answer_.add_to(*app);
@@ -47,6 +50,16 @@ CLI::App* CompareCommand::add_to(CLI::App& program) {
 int CompareCommand::execute() const {
   trace::Session left = trace::Session::open(left_);
   trace::Session right = trace::Session::open(right_);
+  if (!structure_) {
+    std::vector<Table> tables = compare_sessions(Scope(left, {}), Scope(right, {}));
+    if (std::vector<Row>& kernels = tables.back().rows; kernels.size() > kMostKernels) {
+      tables.back().notes.push_back(fmt::format("{} more kernels", kernels.size() - kMostKernels));
+      kernels.resize(kMostKernels);
+    }
+    tables.front().notes.push_back(fmt::format("above: {}; below: {}", left_, right_));
+    answer_.answer(tables, left_, common_);
+    return 0;
+  }
   const std::vector<Structure> ours = read_structures(left), theirs = read_structures(right);
   Table table(
       "compare", fmt::format("Structure of {} and {}", left_, right_),

@@ -11,7 +11,8 @@ class App;
 
 namespace tferry::cli {
 
-/// `tferry compare --structure A B`: did both recordings see the same operations and allocations?
+/// `tferry compare A B`: what differs, in figures; with --structure: did both recordings see the same
+/// operations and allocations?
 class CompareCommand {
  public:
   CLI::App* add_to(CLI::App& program);

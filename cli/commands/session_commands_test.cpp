@@ -171,6 +171,18 @@ TEST_F(SessionCommandsTest, StructureOfTwoRecordings) {
   expect_failure("$T compare --structure a.tferry", "B");
 }
 
+TEST_F(SessionCommandsTest, TwoSessionsAreComparedInFigures) {
+  LayersSession{}.write(path("a.tferry"));
+  LayersSession{.iterations = 7}.write(path("longer.tferry"));
+  const Ended compared = sh("$T compare a.tferry longer.tferry");
+  EXPECT_EQ(compared.exit_code(), 0) << compared.err;
+  EXPECT_TRUE(compared.printed("Differences in all: below minus above")) << compared.out;
+  EXPECT_TRUE(compared.printed("0    time in kernels            24.00 us  28.00 us     4.00 us  16.7 %"))
+      << compared.out;
+  EXPECT_TRUE(compared.printed("Kernels whose time differs most")) << compared.out;
+  EXPECT_TRUE(compared.printed("above: a.tferry; below: longer.tferry")) << compared.out;
+}
+
 TEST_F(SessionCommandsTest, MergeRecoversSpools) {
   fs::create_directories(root_ / "spools");
   {

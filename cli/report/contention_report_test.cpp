@@ -3,6 +3,7 @@
 #include "analyzer/session/contention_analysis.hpp"
 #include "analyzer/session/store.hpp"
 #include "analyzer/session/two_gpu_session.hpp"
+#include "cli/report/compare_report.hpp"
 #include "cli/report/render.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/testing/temporary_directory.hpp"
@@ -107,6 +108,19 @@ TEST_F(ContentionReportTest, WhoWaitedForWhoseTurnIsToldByPair) {
                       "     1  from the GPU  1                 0                4.00 ms        2.00 ms\n"),
             std::string::npos)
       << text;
+}
+
+TEST_F(ContentionReportTest, TwoSessionsAreComparedPairByPair) {
+  TwoGpuSession{}.write(path_);
+  analyze();
+  trace::Session before = trace::Session::open(path_), after = trace::Session::open(path_);
+  const std::vector<Table> tables = compare_sessions(Scope(before, {}), Scope(after, {}));
+  ASSERT_EQ(tables.size(), 3u);
+  const std::string pairs = render({tables[1]}, Format::kCsv, path_);
+  EXPECT_NE(pairs.find("\"GPU 0 loses to GPU 1, link\",2000000,2000000,0,measured"), std::string::npos)
+      << pairs;
+  EXPECT_NE(pairs.find("\"GPU 1 loses to GPU 0, link\",2000000,2000000,0,measured"), std::string::npos)
+      << pairs;
 }
 
 TEST_F(ContentionReportTest, EachGpuLosesTwoOfSixMillisecondsToTheOther) {

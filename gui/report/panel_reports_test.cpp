@@ -2,8 +2,8 @@
 #include "gui/report/panel_reports.hpp"
 
 #include "cli/failure.hpp"
+#include "cli/report/compare_report.hpp"
 #include "cli/report/render.hpp"
-#include "gui/report/compare_report.hpp"
 #include "gui/testing/analyzed_golden.hpp"
 #include "gui/testing/contended_session.hpp"
 #include "gui/testing/planned_session.hpp"
@@ -91,7 +91,7 @@ TEST(LateTest, TellsPlannedAndActualMovementsByTensor) {
 
 TEST(CurveTest, TellsTheTimeByBudgetAndWhichPlansThereAre) {
   const std::vector<cli::Table> tables = report(analyzed_golden(), "curve");
-  ASSERT_EQ(tables.size(), 2u);
+  ASSERT_GE(tables.size(), 2u);
   ASSERT_GE(tables[0].rows.size(), 5u);
   double before = 0;
   for (const cli::Row& row : tables[0].rows) {  // from the largest budget on
@@ -101,7 +101,7 @@ TEST(CurveTest, TellsTheTimeByBudgetAndWhichPlansThereAre) {
     before = bound;
   }
   EXPECT_THAT(tables[0].notes.at(0), HasSubstr("at most 5 % longer"));
-  EXPECT_THAT(plain(tables[1]), HasSubstr("plan,0,1,"));
+  EXPECT_THAT(plain(tables.back()), HasSubstr("plan,0,1,"));
 }
 
 TEST(CurveTest, WithoutAccessesItIsUnknown) {
@@ -146,7 +146,7 @@ TEST(CompareTest, SumsUpDifferencesPerIteration) {
           "UPDATE kernel SET end_ns = end_ns + 500000 WHERE name_id = (SELECT id FROM string WHERE value = "
           "'forward'); DELETE FROM gate");
   trace::Session above = trace::Session::open(planned_session()), below = trace::Session::open(path);
-  const std::vector<cli::Table> tables = compare_sessions(cli::Scope(above, {}), cli::Scope(below, {}));
+  const std::vector<cli::Table> tables = cli::compare_sessions(cli::Scope(above, {}), cli::Scope(below, {}));
   ASSERT_EQ(tables.size(), 2u);
   const std::string by_gpu = plain(tables[0]);
   EXPECT_THAT(by_gpu, HasSubstr("0,time in kernels,8000000,8500000,500000,0.0625,ns,measured"));

@@ -1,8 +1,8 @@
 #include "gui/window/session_worker.hpp"
 
 #include "cli/failure.hpp"
+#include "cli/report/compare_report.hpp"
 #include "cli/session/choose_session.hpp"
-#include "gui/report/compare_report.hpp"
 #include "gui/report/explain_report.hpp"
 #include "gui/report/panel_reports.hpp"
 #include "gui/session/interruptible.hpp"
@@ -189,7 +189,7 @@ void SessionWorker::compare_with(const QString& path) {
   report(QStringLiteral("compare"), QStringLiteral("Comparing"), kCompareSteps, [&] {
     trace::Session other = trace::Session::open(path.toStdString());
     const Interruptible interruptible(other, progress_);
-    return compare_sessions(cli::Scope(session_->session, {}), cli::Scope(other, {}));
+    return cli::compare_sessions(cli::Scope(session_->session, {}), cli::Scope(other, {}));
   });
 }
 

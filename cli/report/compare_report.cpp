@@ -1,19 +1,20 @@
-#include "gui/report/compare_report.hpp"
+#include "cli/report/compare_report.hpp"
 
 #include "cli/report/iteration_times.hpp"
 #include "cli/report/memory_profile.hpp"
 #include "cli/report/reports.hpp"
+#include "cli/report/turns_table.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
-namespace tferry::gui {
+namespace tferry::cli {
 namespace {
-
-using cli::Unit;
 
 struct Figure {
   std::optional<double> above, below;
@@ -46,10 +47,10 @@ struct Sums {
 
 class Summing {
  public:
-  explicit Summing(const cli::Scope& scope, bool per_iteration) : scope_(scope) {
+  explicit Summing(const Scope& scope, bool per_iteration) : scope_(scope) {
     sums_.per_iteration = per_iteration;
     if (!per_iteration) return;
-    for (const cli::IterationTimes& rank : cli::iteration_times(scope)) {
+    for (const IterationTimes& rank : iteration_times(scope)) {
       const std::string gpu = scope.gpu_name(rank.device_id);
       counts_[gpu] = static_cast<double>(rank.iterations);
       processes_[rank.process_id] = gpu;
@@ -68,7 +69,7 @@ class Summing {
     sum(kGates, "SELECT device_id, sum(end_ns - start_ns) FROM gate " + within(timed) + " GROUP BY 1");
     sum(kLost, "SELECT device_id, sum(lost_ns) FROM transfer " + within(timed) + " GROUP BY 1");
     syncs();
-    for (const cli::MemoryProfile& profile : cli::memory_profiles(scope_))
+    for (const MemoryProfile& profile : memory_profiles(scope_))
       sums_.by_gpu[scope_.gpu_name(profile.device_id)][kPeak] = static_cast<double>(profile.peak_bytes);
     kernels();
     return std::move(sums_);
@@ -110,31 +111,31 @@ class Summing {
             within("WHERE end_ns IS NOT NULL") + " GROUP BY 1, 2",
         [&](trace::Statement& row) {
           const std::string gpu = scope_.gpu_name(row.integer(0));
-          Kernel& kernel = sums_.kernels[cli::demangled(row.shown(1))];
+          Kernel& kernel = sums_.kernels[demangled(row.shown(1))];
           kernel.calls += each(gpu, row.real(2));
           kernel.ns += each(gpu, row.real(3));
         });
   }
 
-  const cli::Scope& scope_;
+  const Scope& scope_;
   Sums sums_;
   std::map<std::string, double> counts_;
   std::map<std::int64_t, std::string> processes_;
 };
 
-void add_row(cli::Table& table, const std::string& gpu, const char* what, const Figure& figure) {
-  cli::Cell above, below, difference, share;
-  if (figure.above) above = cli::Cell(*figure.above, figure.unit);
-  if (figure.below) below = cli::Cell(*figure.below, figure.unit);
+void add_row(Table& table, const std::string& gpu, const char* what, const Figure& figure) {
+  Cell above, below, difference, share;
+  if (figure.above) above = Cell(*figure.above, figure.unit);
+  if (figure.below) below = Cell(*figure.below, figure.unit);
   if (figure.above && figure.below) {
-    difference = cli::Cell(*figure.below - *figure.above, figure.unit);
-    if (*figure.above > 0) share = cli::Cell(*figure.below / *figure.above - 1, Unit::kShare);
+    difference = Cell(*figure.below - *figure.above, figure.unit);
+    if (*figure.above > 0) share = Cell(*figure.below / *figure.above - 1, Unit::kShare);
   }
-  std::vector<cli::Cell> cells;
+  std::vector<Cell> cells;
   cells.emplace_back(gpu);
   cells.emplace_back(what);
-  for (cli::Cell* cell : {&above, &below, &difference, &share}) cells.push_back(std::move(*cell));
-  table.add(cli::KnownBy::kMeasured, std::move(cells));
+  for (Cell* cell : {&above, &below, &difference, &share}) cells.push_back(std::move(*cell));
+  table.add(KnownBy::kMeasured, std::move(cells));
 }
 
 std::optional<double> value_of(const Sums& sums, const std::string& gpu, int measure) {
@@ -145,11 +146,11 @@ std::optional<double> value_of(const Sums& sums, const std::string& gpu, int mea
   return value->second;
 }
 
-cli::Table by_gpu(const Sums& above, const Sums& below) {
-  cli::Table table("compare",
-                   above.per_iteration ? "Differences per iteration: below minus above"
-                                       : "Differences in all: below minus above",
-                   {{"gpu"}, {"what"}, {"above"}, {"below"}, {"difference"}, {"share", Unit::kShare}});
+Table by_gpu(const Sums& above, const Sums& below) {
+  Table table("compare",
+              above.per_iteration ? "Differences per iteration: below minus above"
+                                  : "Differences in all: below minus above",
+              {{"gpu"}, {"what"}, {"above"}, {"below"}, {"difference"}, {"share", Unit::kShare}});
   std::map<std::string, bool> gpus;
   for (const Sums* sums : {&above, &below}) {
     for (const auto& [gpu, values] : sums->by_gpu) gpus[gpu] = true;
@@ -175,14 +176,59 @@ cli::Table by_gpu(const Sums& above, const Sums& below) {
   return table;
 }
 
-cli::Table by_kernel(const Sums& above, const Sums& below) {
-  cli::Table table("compare", "Kernels whose time differs most, all GPUs together",
-                   {{"name"},
-                    {"calls_above"},
-                    {"calls_below"},
-                    {"above", Unit::kNanoseconds},
-                    {"below", Unit::kNanoseconds},
-                    {"difference", Unit::kNanoseconds}});
+using Pairs = std::map<std::string, std::optional<double>>;
+
+/// What a figure is about, in the words of its row, and how much it is per iteration.
+Pairs pairs_of(const Scope& scope) {
+  Pairs pairs;
+  const auto text = [](const Cell& cell) {
+    const auto* word = std::get_if<std::string>(&cell.value);
+    const auto* number = std::get_if<std::int64_t>(&cell.value);
+    return word != nullptr ? *word : number != nullptr ? std::to_string(*number) : std::string("?");
+  };
+  const auto number = [](const Cell& cell) -> std::optional<double> {
+    const auto* value = std::get_if<double>(&cell.value);
+    return value != nullptr ? std::optional(*value) : std::nullopt;
+  };
+  for (const Table& table : find_report("contention").make(scope)) {
+    for (const Row& row : table.rows) {
+      if (table.name == "contention" && table.columns[1].name == "lost_to")
+        pairs["GPU " + text(row.cells[0]) + " loses to " + text(row.cells[1]) + ", " + text(row.cells[2])] =
+            number(row.cells[3]);
+      if (table.name == "turn_waits")
+        pairs["rank " + text(row.cells[2]) + " waits for turns of rank " + text(row.cells[3]) + " on link " +
+              text(row.cells[0]) + ", " + text(row.cells[1])] = number(row.cells[5]);
+    }
+  }
+  return pairs;
+}
+
+Table by_pair(const Scope& above, const Scope& below) {
+  Table table("compare", "Who loses time to whom, per iteration",
+              {{"what"},
+               {"above", Unit::kNanoseconds},
+               {"below", Unit::kNanoseconds},
+               {"difference", Unit::kNanoseconds}});
+  std::map<std::string, std::pair<std::optional<double>, std::optional<double>>> both;
+  for (const auto& [what, time] : pairs_of(above)) both[what].first = time;
+  for (const auto& [what, time] : pairs_of(below)) both[what].second = time;
+  const auto cell = [](const std::optional<double>& time) { return time ? Cell(*time) : Cell(); };
+  for (const auto& [what, times] : both) {
+    const auto& [one, other] = times;
+    table.add(KnownBy::kMeasured,
+              {what, cell(one), cell(other), one && other ? Cell(*other - *one) : Cell()});
+  }
+  return table;
+}
+
+Table by_kernel(const Sums& above, const Sums& below) {
+  Table table("compare", "Kernels whose time differs most, all GPUs together",
+              {{"name"},
+               {"calls_above"},
+               {"calls_below"},
+               {"above", Unit::kNanoseconds},
+               {"below", Unit::kNanoseconds},
+               {"difference", Unit::kNanoseconds}});
   std::map<std::string, std::pair<Kernel, Kernel>> both;
   for (const auto& [name, kernel] : above.kernels) both[name].first = kernel;
   for (const auto& [name, kernel] : below.kernels) both[name].second = kernel;
@@ -192,18 +238,21 @@ cli::Table by_kernel(const Sums& above, const Sums& below) {
            std::abs(b.second.second.ns - b.second.first.ns);
   });
   for (const auto& [name, pair] : rows)
-    table.add(cli::KnownBy::kMeasured, {name, pair.first.calls, pair.second.calls, pair.first.ns,
-                                        pair.second.ns, pair.second.ns - pair.first.ns});
+    table.add(KnownBy::kMeasured, {name, pair.first.calls, pair.second.calls, pair.first.ns, pair.second.ns,
+                                   pair.second.ns - pair.first.ns});
   return table;
 }
 
 }  // namespace
 
-std::vector<cli::Table> compare_sessions(const cli::Scope& above, const cli::Scope& below) {
-  const auto has = [](const cli::Scope& scope) { return !cli::iteration_times(scope).empty(); };
+std::vector<Table> compare_sessions(const Scope& above, const Scope& below) {
+  const auto has = [](const Scope& scope) { return !iteration_times(scope).empty(); };
   const bool each = has(above) && has(below);
   const Sums a = Summing(above, each).make(), b = Summing(below, each).make();
-  return {by_gpu(a, b), by_kernel(a, b)};
+  std::vector<Table> tables = {by_gpu(a, b)};
+  if (Table pairs = by_pair(above, below); !pairs.rows.empty()) tables.push_back(std::move(pairs));
+  tables.push_back(by_kernel(a, b));
+  return tables;
 }
 
-}  // namespace tferry::gui
+}  // namespace tferry::cli
