@@ -55,7 +55,7 @@ bool place(PlacedPlan& basis, Plan plan, const SimulationOptions& options) {
 
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
-                             const LookaheadOptions& options) {
+                             const Planner& planner, const SimulationOptions& simulation) {
   PlanOutcome best;
   double fastest_ns = std::numeric_limits<double>::infinity();
   const auto found = [&](double slack) {
@@ -65,8 +65,8 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
       return false;
     }
     PlacedPlan placed = *std::move(basis.basis);
-    Plan plan = plan_lookahead(placed.workload.workload, options);
-    if (!place(placed, std::move(plan), options.simulation)) {
+    Plan plan = planner(placed.workload.workload);
+    if (!place(placed, std::move(plan), simulation)) {
       best.reason = fmt::format("its tensors found no places in {} chunks", placed.split.plan());
       return false;
     }
@@ -86,6 +86,13 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
   if (!best.plan) std::any_of(std::begin(kSlacks) + 1, std::end(kSlacks), found);
   if (best.plan) best.reason.clear();
   return best;
+}
+
+PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
+                             const trace::MemoryRules& rules, std::int64_t budget_bytes,
+                             const LookaheadOptions& options) {
+  const auto lookahead = [&options](const Workload& workload) { return plan_lookahead(workload, options); };
+  return make_placed_plan(recording, typical, rules, budget_bytes, lookahead, options.simulation);
 }
 
 }  // namespace tferry::analyzer

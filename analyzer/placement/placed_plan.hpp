@@ -7,6 +7,7 @@
 #include "trace/chunk_size.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -29,10 +30,18 @@ struct PlanOutcome {
   std::string reason;
 };
 
+/// Makes a plan for a workload that passes plan_errors there. What it throws ends the planning.
+using Planner = std::function<Plan(const Workload&)>;
+
 /// Plans and places. `typical` comes from `recording`, counted under `rules`, with the link set. Plans are
 /// made for up to 2 % less than there is, since the more room is left, the better the places, and the fastest
 /// is taken (of those within a thousandth of it, the one that moves least); where what fits in bytes finds no
-/// places in chunks, for up to a tenth less.
+/// places in chunks, for up to a tenth less. So `planner` is called several times, for one budget each.
+PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
+                             const trace::MemoryRules& rules, std::int64_t budget_bytes,
+                             const Planner& planner, const SimulationOptions& simulation);
+
+/// The same by plan_lookahead.
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
                              const LookaheadOptions& options);

@@ -1,5 +1,6 @@
 #include "analyzer/session/analysis.hpp"
 
+#include "analyzer/session/plan_rows.hpp"
 #include "analyzer/simulator/policies.hpp"
 #include "analyzer/tensors/count_memory.hpp"
 #include "analyzer/tensors/memory_events.hpp"
@@ -42,14 +43,18 @@ Simulation as_simulation(const PlacedPlan& placed) {
 }
 
 void make_plan(RankAnalysis& rank, const trace::MemoryRules& memory, const AnalysisOptions& options) {
+  const Recording& recording = rank.source.recording;
   PlanOutcome outcome =
-      make_placed_plan(rank.source.recording, *rank.typical, memory, rank.budget_bytes, options.planner);
+      options.other_planner
+          ? make_placed_plan(recording, *rank.typical, memory, rank.budget_bytes, options.other_planner,
+                             options.planner.simulation)
+          : make_placed_plan(recording, *rank.typical, memory, rank.budget_bytes, options.planner);
   if (!outcome.plan) {
     rank.unknown.push_back("plan: " + outcome.reason);
     return;
   }
   rank.placed = std::move(outcome.plan);
-  rank.simulations.push_back({"lookahead", as_simulation(*rank.placed)});
+  rank.simulations.push_back({planner_name(rank.placed->plan), as_simulation(*rank.placed), true});
 }
 
 std::vector<std::uint32_t> signatures(const Recording& recording) {

@@ -23,11 +23,13 @@ struct AnalysisOptions {
   std::int64_t movable_bytes = 0;            ///< the same
   bool plan = true;
   LookaheadOptions planner;
+  Planner other_planner;  ///< instead of lookahead; its plans say who made them
 };
 
 struct PolicySimulation {
-  std::string policy;  ///< on-demand, lms, lms-early, lookahead
+  std::string policy;  ///< on-demand, lms, lms-early; the planner of a plan, such as lookahead
   Simulation result;
+  bool of_plan = false;  ///< of RankAnalysis::placed
 };
 
 /// What is known about one process on one GPU. What is not known is empty, and `unknown` says why in words.

@@ -47,9 +47,11 @@ std::string plan_digest(const trace::PlanRow& row, const Plan& plan, const Workl
   return sha256(text);
 }
 
+std::string planner_name(const Plan& plan) { return plan.planner.empty() ? "lookahead" : plan.planner; }
+
 trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed) {
   trace::PlanRow row;
-  row.name = row.planner = placed.plan.planner.empty() ? "lookahead" : placed.plan.planner;
+  row.name = row.planner = planner_name(placed.plan);
   row.process_id = rank.source.process_id;
   row.device_id = rank.source.device_id;
   row.budget_bytes = rank.budget_bytes;

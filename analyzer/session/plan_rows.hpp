@@ -12,6 +12,9 @@
 
 namespace tferry::analyzer {
 
+/// Who made a plan; lookahead, where it does not say.
+std::string planner_name(const Plan& plan);
+
 /// The row of a placed plan, without id. `rank` has what the plan was made from.
 trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed);
 

@@ -37,7 +37,7 @@ class RankStore {
     if (rank_.placed)
       plan = insert_plan(writer_, plan_row(rank_, *rank_.placed), rank_, *rank_.placed, tensor_ids_);
     for (const PolicySimulation& simulation : rank_.simulations) {
-      store_simulation(simulation, simulation.policy == "lookahead" ? plan : std::nullopt);
+      store_simulation(simulation, simulation.of_plan ? plan : std::nullopt);
     }
   }
 

@@ -6,6 +6,7 @@
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/job_settings.hpp"
+#include "cli/plan/exec_planner.hpp"
 #include "cli/plan/rank_plans.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/report/what_if_tables.hpp"
@@ -23,6 +24,7 @@ namespace tferry::cli {
 namespace {
 
 constexpr int kMostRanksOnALink = 16;
+constexpr std::string_view kExec = "exec:";
 
 /// With --oversubscribe, a session that has a footprint nowhere has no answer.
 void require_footprint(const std::vector<analyzer::RankAnalysis>& ranks, const std::string& session) {
@@ -35,6 +37,20 @@ void require_footprint(const std::vector<analyzer::RankAnalysis>& ranks, const s
   throw Failure(
       fmt::format("--oversubscribe: no footprint is known in {}: {}", session, fmt::join(reasons, "; ")),
       "give the budget in bytes with --budget, or record the job anew without --no-preload");
+}
+
+/// Whoever asks for a planner of their own wants its plan, or the reason why there is none.
+void require_plans(const std::vector<analyzer::RankAnalysis>& ranks, const std::string& planner) {
+  const bool any = std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.placed; });
+  std::vector<std::string> reasons;
+  for (const analyzer::RankAnalysis& rank : ranks) {
+    const bool missing = !rank.placed && (rank.bound || !any);
+    if (missing) reasons.insert(reasons.end(), rank.unknown.begin(), rank.unknown.end());
+  }
+  if (ranks.empty()) reasons.emplace_back("no GPU operation was recorded");
+  if (!reasons.empty())
+    throw Failure(fmt::format("no plan of {}: {}", planner, fmt::join(reasons, "; ")),
+                  "tferry analyze without --planner tells what is known");
 }
 
 }  // namespace
@@ -75,6 +91,15 @@ CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
           "interleave")
       ->type_name("N");
   app_->add_flag("--no-plan", no_plan_, "Make no plan");
+  app_->add_option(
+          "--planner", planner_,
+          "Who plans: lookahead, or exec:PROGRAM, which reads a workload from its standard input and writes "
+          "a plan to its standard output, both JSON, and is judged as ours (docs/plan.md)")
+      ->type_name("PLANNER")
+      ->capture_default_str();
+  app_->add_option("--planner-limit", planner_limit_, "How long PROGRAM may take for a plan")
+      ->type_name("TIME")
+      ->capture_default_str();
   app_->add_option("--chunk", chunk_, "Count memory in pieces of this size, as a run with that --chunk does")
       ->type_name("SIZE");
   app_->add_option("--movable", movable_,
@@ -109,7 +134,22 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
   }
   options.chunk_bytes = chunk_.empty() ? 0 : parse_chunk(chunk_);
   options.movable_bytes = movable_.empty() ? 0 : parse_bytes(movable_, "--movable");
+  options.other_planner = other_planner();
+  if (options.other_planner && (no_plan_ || (!options.budget_bytes && !options.oversubscription)))
+    throw Failure("--planner is about plans", "give --budget or --oversubscribe, without --no-plan");
+  if (options.other_planner && ranks_share_ > 0)
+    throw Failure("--ranks-share makes its plans by lookahead", "leave --planner or --ranks-share out");
   return options;
+}
+
+analyzer::Planner AnalyzeCommand::other_planner() const {
+  if (planner_ == "lookahead") return {};
+  if (!planner_.starts_with(kExec) || planner_.size() == kExec.size())
+    throw Failure(fmt::format("--planner: there is no planner {}", planner_),
+                  "write lookahead, or exec:./mine");
+  const std::chrono::nanoseconds limit(parse_duration(planner_limit_, "--planner-limit"));
+  return exec_planner(planner_.substr(kExec.size()),
+                      std::chrono::duration_cast<std::chrono::milliseconds>(limit));
 }
 
 void AnalyzeCommand::add_asked_for(const std::vector<analyzer::RankAnalysis>& ranks,
@@ -136,6 +176,7 @@ int AnalyzeCommand::execute() const {
     contention = analyzer::analyze_contention(session, solo);
   }
   if (checked.oversubscription) require_footprint(ranks, path);
+  if (checked.other_planner) require_plans(ranks, planner_);
   const std::filesystem::path target = output_.empty() ? choice.path : std::filesystem::path(output_);
   store_analysis(ranks, &contention, choice.path, target, output_.empty() || common_.force);
   std::vector<Table> shared;

@@ -91,7 +91,8 @@ trace::Calibration CalibrateCommand::measure() const {
   }
   if (run.exit_code != 0) {
     throw Failure(fmt::format("nothing was measured ({} ended with {})", kProgram,
-                              run.exit_code < 0 ? "a signal" : fmt::format("exit code {}", run.exit_code)),
+                              run.signal != 0 ? fmt::format("signal {}", run.signal)
+                                              : fmt::format("exit code {}", run.exit_code)),
                   "see tferry doctor");
   }
   try {

@@ -8,6 +8,7 @@
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/output_file.hpp"
+#include "cli/plan/exec_planner.hpp"
 #include "cli/plan/open_plan.hpp"
 #include "cli/plan/plan_reference.hpp"
 #include "cli/report/reports.hpp"
@@ -15,7 +16,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <fstream>
@@ -52,11 +52,7 @@ std::string read_text(const std::string& file) {
 
 /// The plan in the file in place of the stored one; every fault is told.
 void replace(analyzer::StoredPlan& stored, const std::string& file) {
-  const std::vector<std::string> errors = analyzer::replace_plan(stored, read_text(file));
-  if (errors.empty()) return;
-  throw Failure(fmt::format("{} cannot be followed: {} {}\n{}", file, errors.size(),
-                            errors.size() == 1 ? "fault" : "faults", fmt::join(errors, "\n")),
-                "mend it; docs/plan.md tells what each entry means");
+  require_sound(analyzer::replace_plan(stored, read_text(file)), file);
 }
 
 }  // namespace
