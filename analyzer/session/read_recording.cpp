@@ -99,6 +99,11 @@ class RankReader {
   static constexpr const char* kWhere =
       "WHERE process_id = ? AND (device_id = ? OR device_id IS NULL) AND owner <> 2 ORDER BY start_ns";
 
+  /// What an earlier analysis carried over is left out, or names would depend on it. PyTorch's win.
+  static constexpr const char* kNamed =
+      "WHERE source <> 'matched' AND allocation_id IN (SELECT id FROM allocation WHERE process_id = ? AND "
+      "device_id = ?) ORDER BY source = 'pytorch'";
+
   /// The entry of a row's operation; rows that share one (of a graph, of a copy in parts) lie within its
   /// times.
   template <typename Row>
@@ -191,6 +196,12 @@ class RankReader {
       const std::int64_t bytes = std::max(row.reserved_bytes, row.bytes);
       result.recording.allocations.push_back(
           {row.id, bytes, row.alloc_ns, row.free_ns, row.movable != 0, row.bytes, row.captured != 0});
+    }
+    for (const auto& row : session_.rows<trace::AllocationNameRow>(kNamed, process_, device_)) {
+      const auto allocation = allocations.find(row.allocation_id);
+      if (allocation == allocations.end()) continue;
+      result.recording.allocations[allocation->second].label =
+          row.category ? *row.category + " " + row.name : row.name;
     }
     for (const auto& row :
          session_.rows<AccessRow>("WHERE process_id = ? ORDER BY operation, rowid", process_)) {

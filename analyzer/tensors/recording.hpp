@@ -31,6 +31,7 @@ struct RecordedAllocation {
   bool movable = false;
   std::int64_t requested = 0;  ///< as the program asked for them; 0: not known apart from `bytes`
   bool stays = false;          ///< part of a graph, or its address stands in device memory: never moves
+  std::string label = {};      ///< category and what the program calls it; empty: neither is known
 
   std::int64_t asked() const { return requested > 0 ? requested : bytes; }
 };

@@ -3,10 +3,12 @@
 #include "analyzer/tensors/memory_events.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace tferry::analyzer {
 namespace {
@@ -31,6 +33,7 @@ class Reader {
     match_allocations();
     read_lives();
     read_accesses();
+    name_tensors();
     fill_workload();
     read_names();
     result_.events = memory_events(recording_, spans_, result_);
@@ -253,15 +256,50 @@ class Reader {
     return position >= tensor.birth || position <= tensor.death;
   }
 
+  /// What most of its allocations are called, of several the first by the alphabet. Empty where none has a
+  /// name, and where that would not go into JSON or a line of text.
+  std::string label_of(const MatchedTensor& matched) const {
+    constexpr std::size_t kLongest = 200;
+    std::map<std::string, int> labels;
+    for (const std::uint32_t a : matched.allocations) {
+      if (!recording_.allocations[a].label.empty()) ++labels[recording_.allocations[a].label];
+    }
+    const auto most = std::max_element(labels.begin(), labels.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == labels.end() || most->first.size() > kLongest) return "";
+    return nlohmann::json::accept('"' + most->first + '"') ? most->first : "";
+  }
+
+  /// By its label, else by its bytes, and which of them it is where there are several. Program order numbers
+  /// them, whether they can move or not, so that a name does not depend on the budget.
+  void name_tensors() {
+    std::vector<std::string> bases;
+    std::map<std::string, int> shared, numbers;
+    for (const MatchedTensor& matched : result_.tensors) {
+      bases.push_back(label_of(matched));
+      if (bases.back().empty()) {
+        bases.back() = fmt::format("{} bytes", matched.requested);
+        ++shared[bases.back()];  // always numbered
+      }
+      ++shared[bases.back()];
+    }
+    std::set<std::string> taken;
+    for (std::size_t t = 0; t < bases.size(); ++t) {
+      std::string name = bases[t];
+      for (bool numbered = shared[name] > 1; numbered || taken.contains(name); numbered = false)
+        name = fmt::format("{} #{}", bases[t], numbers[bases[t]]++);
+      taken.insert(name);
+      result_.tensors[t].tensor.name = std::move(name);
+    }
+  }
+
   void fill_workload() {
     Workload all;
     all.operations.resize(length());
     Workload fixed = all;
-    std::map<std::int64_t, int> named;
     std::vector<std::uint32_t> place(result_.tensors.size(), kNone);
     for (std::size_t t = 0; t < result_.tensors.size(); ++t) {
       MatchedTensor& matched = result_.tensors[t];
-      matched.tensor.name = fmt::format("{} bytes #{}", matched.requested, named[matched.requested]++);
       matched.movable = matched.movable && (!matched.tensor.persistent || matched.accesses > 0);
       all.tensors.push_back(matched.tensor);
       if (!matched.movable) {

@@ -10,7 +10,7 @@ namespace tferry::analyzer {
 
 /// Allocations that are the same tensor in every iteration.
 struct MatchedTensor {
-  Tensor tensor;                           ///< life in positions of the typical iteration
+  Tensor tensor;  ///< life in positions of the typical iteration; named by what the program calls it
   std::vector<std::uint32_t> allocations;  ///< indices into the recording; one for a persistent tensor
   std::vector<std::uint32_t> iterations;  ///< of each, the iteration that it was born in; empty if persistent
   std::uint32_t accesses = 0;             ///< operations per iteration that name it

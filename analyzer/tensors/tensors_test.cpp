@@ -292,5 +292,36 @@ TEST(Tensors, MissingAndReversedTimesCountAsNone) {
   EXPECT_EQ(read.workload.operations[1].duration_ns, 0);
 }
 
+std::vector<std::string> names(const RecordedIteration& read) {
+  std::vector<std::string> names;
+  for (const MatchedTensor& matched : read.tensors) names.push_back(matched.tensor.name);
+  return names;
+}
+
+TEST(Tensors, AreCalledWhatTheProgramCallsMostOfTheirAllocations) {
+  Job job = training(6);  // allocations: the weight, then two activations and a gradient in each iteration
+  auto& allocations = job.recording.allocations;
+  allocations[0].label = "weight head";
+  for (const std::size_t first : {1u, 4u, 7u})
+    allocations[first].label = allocations[first + 1].label = "activation mlp";
+  allocations[10].label = "workspace mlp";
+  const RecordedIteration read = job.analyse();
+  EXPECT_EQ(names(read), (std::vector<std::string>{"weight head", "activation mlp #0", "activation mlp #1",
+                                                   "1000 bytes #0"}));
+  EXPECT_EQ(read.workload.tensors[1].name, "activation mlp #0");
+}
+
+TEST(Tensors, HaveNamesOfTheirOwnThatCanBeWrittenAnywhere) {
+  Job job = training(6);
+  auto& allocations = job.recording.allocations;
+  allocations[0].label = "1000 bytes #0";
+  for (std::size_t first = 1; first < allocations.size(); first += 3) {
+    allocations[first].label = "two\nlines";
+    allocations[first + 1].label = "\xff";
+  }
+  EXPECT_EQ(names(job.analyse()),
+            (std::vector<std::string>{"1000 bytes #0", "400 bytes #0", "400 bytes #1", "1000 bytes #1"}));
+}
+
 }  // namespace
 }  // namespace tferry::analyzer

@@ -50,6 +50,26 @@ TEST_F(PlanTest, AnalyzeMakesOneAndSaysWhatMoves) {
   EXPECT_FALSE(sh("$T analyze a.tferry --budget 18MiB --no-plan").printed("What moves")) << "none was made";
 }
 
+TEST_F(PlanTest, TensorsAreCalledWhatTheProgramCallsThem) {
+  LayersSession{.iterations = 12}.write((root_ / "a.tferry").string());
+  trace::Database((root_ / "a.tferry").string(), trace::Database::Mode::kReadWrite)
+      .execute(
+          "INSERT INTO allocation_name VALUES (1, 'h.0.mlp.weight', 'weight', 'pytorch'), (2, "
+          "'h.1.mlp.weight', 'weight', 'pytorch'), (3, 'h.0.mlp.weight', 'gradient', 'pytorch')");
+  const Ended ended = sh("$T analyze a.tferry --budget 18MiB --explain h.1");
+  EXPECT_TRUE(ended.printed("What the plan does with weight h.1.mlp.weight")) << ended.out << ended.err;
+  EXPECT_TRUE(ended.printed("\n  weight h.")) << "what moves\n" << ended.out;
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_TRUE(sh("$T plan show a.tferry").printed("\n  weight h."));
+    EXPECT_EQ(exported()["actions"][0]["tensor"].get<std::string>().substr(0, 9), "weight h.");
+    ASSERT_EQ(sh("$T analyze a.tferry --budget 18MiB").exit_code(), 0) << "names do not change";
+  }
+  EXPECT_EQ(sh("$T plan check a.tferry:1").exit_code(), 0) << "nor do those of a plan made before";
+  expect_failure("$T analyze a.tferry --budget 18MiB --explain mlp", "the plan knows 3 tensors like mlp");
+  expect_failure("$T analyze a.tferry --budget 18MiB --explain mlp", "gradient h.0.mlp.weight");
+  expect_failure("$T analyze a.tferry --budget 18MiB --explain bias", "the plan knows no tensor bias");
+}
+
 TEST_F(PlanTest, ShowTellsOfThePlanAndItsOperations) {
   analyzed();
   ASSERT_EQ(sh("$T analyze a.tferry --budget 20MiB").exit_code(), 0);

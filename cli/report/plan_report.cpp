@@ -84,23 +84,26 @@ Table movements(const Scope& scope, const trace::PlanRow& plan) {
     return found == names.end() ? Cell("-") : Cell(found->second);
   };
   std::int64_t moves = 0;
-  scope.select(fmt::format("SELECT park.tensor, park.bytes, park.after_position, fetch.before_position "
-                           "FROM plan_action AS park JOIN plan_action AS fetch "
-                           "ON fetch.plan_id = park.plan_id AND fetch.number = park.number + 1 "
-                           "WHERE park.plan_id = {} AND park.kind = 1 ORDER BY park.bytes DESC, park.number",
-                           plan.id),
-               [&](trace::Statement& row) {
-                 ++moves;
-                 if (scope.top() > 0 && moves > scope.top()) return;
-                 std::optional<std::string> tensor;
-                 std::int64_t bytes = 0, after = 0, before = 0;
-                 row.get(0, tensor);
-                 row.get(1, bytes);
-                 row.get(2, after);
-                 row.get(3, before);
-                 table.add(KnownBy::kSimulated, {tensor ? Cell(*tensor) : Cell("-"), bytes, after, before,
-                                                 name(after), name(before)});
-               });
+  scope.select(
+      fmt::format("SELECT park.tensor, park.bytes, park.after_position, fetch.before_position "
+                  "FROM plan_action AS park LEFT JOIN plan_action AS fetch "
+                  "ON fetch.plan_id = park.plan_id AND fetch.number = park.number + 1 AND fetch.kind = 2 "
+                  "WHERE park.plan_id = {} AND park.kind = 1 ORDER BY park.bytes DESC, park.number",
+                  plan.id),
+      [&](trace::Statement& row) {
+        ++moves;
+        if (scope.top() > 0 && moves > scope.top()) return;
+        std::optional<std::string> tensor;
+        std::int64_t bytes = 0, after = 0;
+        std::optional<std::int64_t> before;
+        row.get(0, tensor);
+        row.get(1, bytes);
+        row.get(2, after);
+        row.get(3, before);
+        table.add(KnownBy::kSimulated,
+                  {tensor ? Cell(*tensor) : Cell("-"), bytes, after, before ? Cell(*before) : Cell("never"),
+                   name(after), before ? name(*before) : Cell("freed while away")});
+      });
   table.notes.push_back(moves == 0
                             ? std::string("nothing: everything fits")
                             : fmt::format("{} moves; positions count the iteration's operations", moves));

@@ -7,6 +7,7 @@
 #include "cli/failure.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -98,6 +99,20 @@ Table curve_table(std::span<const analyzer::RankAnalysis> ranks) {
   return table;
 }
 
+/// The tensor of that name, or the only one whose name contains the text; all of these go to `like`.
+std::optional<std::uint32_t> find_tensor(const analyzer::Workload& workload, const std::string& text,
+                                         std::vector<std::string>& like) {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t t = 0; t < workload.tensors.size(); ++t) {
+    const std::string& name = workload.tensors[t].name;
+    if (name == text) return t;
+    if (name.find(text) == std::string::npos) continue;
+    like.push_back(name);
+    found = t;
+  }
+  return like.size() == 1 ? found : std::nullopt;
+}
+
 Table explain_table(std::span<const analyzer::RankAnalysis> ranks, const std::string& tensor) {
   Table table("explain", "What the plan does with " + tensor,
               {{"after_operation", Unit::kCount},
@@ -109,15 +124,16 @@ Table explain_table(std::span<const analyzer::RankAnalysis> ranks, const std::st
                {"otherwise", Unit::kNanoseconds},
                {"why"}});
   bool planned = false;
+  std::vector<std::string> like;
   for (const analyzer::RankAnalysis& rank : ranks) {
     if (!rank.placed) continue;
     planned = true;
     const analyzer::Workload& workload = rank.placed->workload.workload;
-    const auto found = std::find_if(workload.tensors.begin(), workload.tensors.end(),
-                                    [&](const analyzer::Tensor& one) { return one.name == tensor; });
-    if (found == workload.tensors.end()) continue;
-    const auto index = static_cast<std::uint32_t>(found - workload.tensors.begin());
-    for (const auto& gap : analyzer::explain_tensor(workload, rank.placed->plan, index, {})) {
+    like.clear();
+    const std::optional<std::uint32_t> found = find_tensor(workload, tensor, like);
+    if (!found) continue;
+    table.title = "What the plan does with " + workload.tensors[*found].name;
+    for (const auto& gap : analyzer::explain_tensor(workload, rank.placed->plan, *found, {})) {
       const char* why = !gap.needed ? "its contents are dead meanwhile"
                         : gap.parked > 0 && gap.last
                             ? "it leaves, and is freed while away; otherwise: the iteration if it stayed"
@@ -136,6 +152,13 @@ Table explain_table(std::span<const analyzer::RankAnalysis> ranks, const std::st
   if (!planned)
     throw Failure("--explain: there is no plan to explain",
                   "give --budget or --oversubscribe, without --no-plan");
+  if (!like.empty()) {
+    constexpr std::size_t kShown = 10;
+    const std::span shown(like.data(), std::min(like.size(), kShown));
+    throw Failure(
+        fmt::format("--explain: the plan knows {} tensors like {}", like.size(), tensor),
+        fmt::format("name one of them: {}{}", fmt::join(shown, ", "), like.size() > kShown ? ", ..." : ""));
+  }
   throw Failure(fmt::format("--explain: the plan knows no tensor {}", tensor),
                 "tferry report tensors lists the names; what cannot move is in no plan");
 }
