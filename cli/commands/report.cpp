@@ -40,7 +40,11 @@ CLI::App* ReportCommand::add_to(CLI::App& program) {
          "Of report memory: what is alive at the peak, summed by category, module or name, or several "
          "of them")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(memory_groups()));
+  app->add_option("--at", memory_at_, "With --by: at which moment, peak or so long after the start (1.5s)")
+      ->type_name("TIME")
+      ->capture_default_str();
   answer_.add_to(*app);
   add_scope_options(*app, scope_);
   common_.add_to(*app, "the answer");
@@ -65,6 +69,8 @@ int ReportCommand::execute() const {
                                   [](const ReportKind* kind) { return kind->make == &report_memory; });
   if (!memory_by_.empty() && !memory)
     throw Failure("--by is for report memory", "write report memory --by category");
+  if (memory_at_ != "peak" && memory_by_.empty())
+    throw Failure("--at is for report memory --by", "write report memory --at 1.5s --by category");
   const SessionChoice choice = choose_session(named);
   if (choice.chosen_for_you)
     console.notice(fmt::format("session: {} (the newest here)", choice.path.string()));
@@ -73,7 +79,7 @@ int ReportCommand::execute() const {
   std::vector<Table> tables;
   for (const ReportKind* kind : kinds) {
     if (!memory_by_.empty() && kind->make == &report_memory) {
-      for (Table& table : report_memory_by(scope, memory_by_)) tables.push_back(std::move(table));
+      for (Table& table : report_memory_by(scope, memory_by_, memory_at_)) tables.push_back(std::move(table));
       continue;
     }
     for (Table& table : kind->make(scope)) tables.push_back(std::move(table));

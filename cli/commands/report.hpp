@@ -26,6 +26,7 @@ class ReportCommand {
   ScopeOptions scope_;
   std::vector<std::string> words_;
   std::vector<std::string> memory_by_;
+  std::string memory_at_ = "peak";
 };
 
 }  // namespace tferry::cli

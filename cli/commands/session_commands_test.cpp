@@ -112,6 +112,10 @@ TEST_F(SessionCommandsTest, SeveralReportsInOneAnswerAndInAFile) {
   EXPECT_EQ(json["tables"][1]["name"], "quality");
   EXPECT_EQ(contents(root_ / "copy.json"), ended.out);
   expect_failure("$T report wheather a.tferry", "there is no report wheather");
+  EXPECT_TRUE(sh("$T report memory --at peak --by category,module a.tferry")
+                  .printed("Alive at the peak of GPU 0, by category and module"));
+  expect_failure("$T report memory --at 1s a.tferry", "--at is for report memory --by");
+  expect_failure("$T report memory --by colour a.tferry", "colour");
   expect_failure("$T report kernels a.tferry b.tferry", "a report is about one session");
   expect_failure("$T report kernels a.tferry --gpu 7", "has no GPU 7");
 }

@@ -16,7 +16,7 @@ struct Life {
 
 constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
-void find_peak(std::vector<Life>& lives, MemoryProfile& profile) {
+void find_peak(std::vector<Life>& lives, std::optional<std::int64_t> at_ns, MemoryProfile& profile) {
   // Frees before allocations of the same moment: memory handed on counts once.
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;
   for (const Life& life : lives) {
@@ -25,23 +25,25 @@ void find_peak(std::vector<Life>& lives, MemoryProfile& profile) {
   }
   std::sort(changes.begin(), changes.end());
   std::int64_t live = 0;
+  profile.peak_ns = at_ns.value_or(0);
   for (const auto& [time, bytes] : changes) {
+    if (at_ns && time > *at_ns) break;
     live += bytes;
-    if (live > profile.peak_bytes) {
+    if (at_ns || live > profile.peak_bytes) {
       profile.peak_bytes = live;
-      profile.peak_ns = time;
+      profile.peak_ns = at_ns.value_or(time);
     }
   }
   for (const Life& life : lives) {
     if (life.begin > profile.peak_ns || life.end <= profile.peak_ns) continue;
-    profile.at_peak.push_back(life.allocation);
+    profile.alive.push_back(life.allocation);
     if (life.allocation.movable) profile.movable_at_peak += life.allocation.bytes;
   }
 }
 
 }  // namespace
 
-std::vector<MemoryProfile> memory_profiles(const Scope& scope) {
+std::vector<MemoryProfile> memory_profiles(const Scope& scope, std::optional<std::int64_t> at_ns) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Life>> ranks;
   std::map<std::int64_t, std::int64_t> pids;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> never_freed;
@@ -49,13 +51,14 @@ std::vector<MemoryProfile> memory_profiles(const Scope& scope) {
   const std::int64_t to = scope.to_ns().value_or(kForever);
   scope.select(
       "SELECT allocation.id, process_id, pid, device_id, max(reserved_bytes, bytes), alloc_ns, free_ns, "
-      "movable FROM "
-      "allocation JOIN process ON process.id = process_id WHERE device_id IS NOT NULL AND memory_kind IN (0, "
+      "movable, bytes, address FROM allocation JOIN process ON process.id = process_id WHERE device_id IS "
+      "NOT NULL AND memory_kind IN (0, "
       "3) AND " +
           scope.condition("process_id", "device_id", ""),
       [&](trace::Statement& row) {
         Life life;
-        life.allocation = {row.integer(0), row.integer(4), row.integer(7) != 0};
+        life.allocation = {row.integer(0), row.integer(4), row.integer(7) != 0, row.integer(8),
+                           row.integer(9)};
         life.begin = std::max(row.integer(5), from);
         life.end = row.is_null(6) ? kForever : row.integer(6);
         if (life.end < life.begin || life.begin >= to) return;
@@ -72,7 +75,7 @@ std::vector<MemoryProfile> memory_profiles(const Scope& scope) {
     profile.device_id = rank.second;
     profile.allocations = static_cast<std::int64_t>(lives.size());
     profile.never_freed_bytes = never_freed[rank];
-    find_peak(lives, profile);
+    find_peak(lives, at_ns, profile);
     profiles.push_back(std::move(profile));
   }
   return profiles;

@@ -3,6 +3,8 @@
 #include "cli/report/scope.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace tferry::cli {
@@ -11,6 +13,8 @@ struct LiveAllocation {
   std::int64_t id = 0;
   std::int64_t bytes = 0;  ///< as the budget counts them
   bool movable = false;
+  std::int64_t asked = 0;    ///< bytes as the program asked for them
+  std::int64_t address = 0;  ///< 0: unknown
 };
 
 /// The program's device memory of one process on one GPU.
@@ -21,11 +25,12 @@ struct MemoryProfile {
   std::int64_t peak_ns = 0;     ///< when it was first reached
   std::int64_t movable_at_peak = 0;
   std::int64_t never_freed_bytes = 0;
-  std::vector<LiveAllocation> at_peak;
+  std::vector<LiveAllocation> alive;  ///< at the peak
+  std::string moment = "the peak";    ///< in words
 };
 
 /// One for each process and GPU with allocations, by process, then GPU. What is alive in the scope's time
-/// range counts.
-std::vector<MemoryProfile> memory_profiles(const Scope& scope);
+/// range counts. With `at_ns`, a time of the session's clock, that moment stands for the peak.
+std::vector<MemoryProfile> memory_profiles(const Scope& scope, std::optional<std::int64_t> at_ns = {});
 
 }  // namespace tferry::cli

@@ -22,6 +22,13 @@ class ReportsTest : public testing::Test {
     return render(find_report(name).make(scope), Format::kTable, path_);
   }
 
+  trace::SessionWriter one_gpu() {
+    trace::SessionWriter writer = trace::SessionWriter::create(path_);
+    writer.insert(trace::ProcessRow{.id = 1, .pid = 7});
+    writer.insert(trace::DeviceRow{.id = 1});
+    return writer;
+  }
+
   testing_support::TemporaryDirectory directory_;
   std::string path_ = (directory_.path() / "a.tferry").string();
 };
@@ -119,10 +126,10 @@ TEST_F(ReportsTest, MemoryAtItsPeak) {
       "     4711  0    24.0 MiB     1.00 us              3         24.0 MiB            3     24.0 MiB  none\n"
       "\n"
       "Alive at the peak of GPU 0, by category (unknown)\n"
-      "  category  number  together  of the peak\n"
-      "  unknown        3  24.0 MiB      100.0 %\n"
-      "  note: unknown categories: tferry profile --names pytorch records them for PyTorch, NVTX ranges name "
-      "the rest\n"
+      "  category  together  number    share\n"
+      "   unknown  24.0 MiB       3  100.0 %\n"
+      "  note: 25165824 bytes have no name: tferry profile --names pytorch records them, NVTX ranges of the "
+      "program do; tferry analyze carries them over to later iterations\n"
       "\n"
       "Alive at the peak of GPU 0, by size (measured)\n"
       "      each  number  together     life  movable  category  name\n"
@@ -140,7 +147,7 @@ TEST_F(ReportsTest, MemoryAtItsPeakIsNamedByTheProgramWhereItDid) {
           "BY id "
           "LIMIT 1");
   const std::string text = report("memory");
-  EXPECT_NE(text.find("weight         1  8.00 MiB       33.3 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("weight    8.00 MiB       1  33.3 %"), std::string::npos) << text;
   EXPECT_NE(text.find("weight    layers.0.weight"), std::string::npos) << text;
 }
 
@@ -192,9 +199,7 @@ TEST(Reports, EveryReportCopesWithAnEmptySession) {
 
 TEST_F(ReportsTest, MemoryAtThePeakByCategoryAndModule) {
   {
-    trace::SessionWriter writer = trace::SessionWriter::create(path_);
-    writer.insert(trace::ProcessRow{.id = 1, .pid = 7});
-    writer.insert(trace::DeviceRow{.id = 1});
+    trace::SessionWriter writer = one_gpu();
     const auto allocation = [&](std::int64_t id, std::int64_t bytes) {
       trace::AllocationRow row{.id = id, .process_id = 1, .device_id = 1, .allocation = id};
       row.bytes = row.reserved_bytes = bytes;
@@ -219,13 +224,54 @@ TEST_F(ReportsTest, MemoryAtThePeakByCategoryAndModule) {
   const Scope scope(session, {});
   const std::string text = render(report_memory_by(scope, {"category", "module"}), Format::kCsv, path_);
   EXPECT_EQ(text,
-            "category,module,together,number,of_peak,known_by\n"
+            "category,module,together,number,share,known_by\n"
             "weight,mlp.in,400,1,0.4,measured\n"
             "activation,mlp.in,300,1,0.3,measured\n"
             "optimizer,mlp.in,200,1,0.2,measured\n"
-            ",,100,1,0.1,measured\n");
+            ",,100,1,0.1,unknown\n");
   EXPECT_NE(render(report_memory_by(scope, {"name"}), Format::kTable, path_).find("100 bytes have no name"),
             std::string::npos);
+}
+
+TEST_F(ReportsTest, MemoryThatNothingFillsIsTold) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  {
+    trace::SessionWriter writer = one_gpu();
+    const auto allocation = [&](std::int64_t id, std::int64_t address, std::int64_t asked,
+                                std::int64_t reserved, std::optional<std::int64_t> freed = {}) {
+      trace::AllocationRow row{.id = id, .process_id = 1, .device_id = 1, .allocation = id};
+      row.address = address;
+      row.bytes = asked;
+      row.reserved_bytes = reserved;
+      row.alloc_ns = id;
+      row.free_ns = freed;
+      row.memory_kind = trace::MemoryKind::kDevice;
+      writer.insert(row);
+    };
+    allocation(1, 4 * kMiB, 3 * kMiB - 100, 3 * kMiB);  // a page and a half
+    allocation(2, 7 * kMiB, kMiB / 2, kMiB / 2);        // a quarter of the second page
+    allocation(3, 16 * kMiB, 2 * kMiB, 2 * kMiB, 9);    // a whole page
+    allocation(4, 32 * kMiB, kMiB / 4, kMiB / 4);
+    writer.publish();
+  }
+  trace::Session session = trace::Session::open(path_);
+  const Scope scope(session, {});
+  const auto by = [&](const std::string& at) {
+    return render(report_memory_by(scope, {"category", "module"}, at), Format::kCsv, path_);
+  };
+  EXPECT_EQ(by("peak"),
+            "category,module,together,number,share,known_by\n"
+            ",,6029212,4,0.9999834143597147,unknown\n"
+            "unused: rounded up,-,100,1,1.6585640285326086e-05,measured\n"
+            "unused: fragments,-,2359296,2,0.391304347826087,assumed\n");
+  EXPECT_EQ(by("9ns"),
+            "category,module,together,number,share,known_by\n"
+            ",,3932060,3,0.9999745686848959,unknown\n"
+            "unused: rounded up,-,100,1,2.5431315104166668e-05,measured\n"
+            "unused: fragments,-,2359296,2,0.6,assumed\n")
+      << "what is freed at that moment is gone";
+  EXPECT_EQ(by("0ns"), "category,module,together,number,share,known_by\n") << "nothing is alive yet";
+  EXPECT_THROW(by("soon"), Failure);
 }
 
 }  // namespace

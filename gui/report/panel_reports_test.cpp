@@ -132,7 +132,7 @@ TEST(MemoryTest, IsToldByModuleWhereTheProgramNamedIt) {
       .execute("INSERT INTO allocation_name VALUES (1, 'layers.1.weight', 'weight', 'pytorch')");
   const std::vector<cli::Table> tables = report(path, "memory");
   ASSERT_EQ(tables.size(), 4u);
-  EXPECT_THAT(plain(tables[1]), HasSubstr("weight,1,67108864,1,measured"));
+  EXPECT_THAT(plain(tables[1]), HasSubstr("weight,67108864,1,1,measured"));
   EXPECT_THAT(plain(tables[2]), HasSubstr("weight,layers.1.weight"));
   EXPECT_THAT(plain(tables[3]), HasSubstr("weight,layers.1,67108864"));
 }
