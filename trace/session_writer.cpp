@@ -65,7 +65,7 @@ SessionWriter SessionWriter::create(const std::string& path, const SessionWriter
   }
 }
 
-SessionWriter SessionWriter::edit(const std::string& path) {
+SessionWriter SessionWriter::edit(const std::string& path, bool draft) {
   check_session_file(path);
   if (access(path.c_str(), W_OK) != 0 || access(fs::absolute(path).parent_path().c_str(), W_OK) != 0) {
     throw SessionError(
@@ -76,6 +76,7 @@ SessionWriter SessionWriter::edit(const std::string& path) {
     SessionWriter writer(path, "", false, Database(path, Database::Mode::kReadWrite));
     Database& database = writer.database_;
     database.execute("PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY");
+    if (draft) database.execute("PRAGMA journal_mode=OFF; PRAGMA locking_mode=EXCLUSIVE");
     if (check_session_version(database, path) < kSessionVersion)
       migrate(database, kSessionVersion, session_migrations());
     database.execute("BEGIN IMMEDIATE");

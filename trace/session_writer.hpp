@@ -36,8 +36,9 @@ class SessionWriter {
  public:
   /// Throws at once if `path` exists and force is off, or cannot be written.
   static SessionWriter create(const std::string& path, const SessionWriterOptions& options = {});
-  /// Opens an existing session for changes, bringing it to this schema version.
-  static SessionWriter edit(const std::string& path);
+  /// Opens an existing session for changes, bringing it to this schema version. A draft is a copy that nobody
+  /// else opens and that is thrown away when the writing fails: it goes without a journal.
+  static SessionWriter edit(const std::string& path, bool draft = false);
   ~SessionWriter();
   SessionWriter(SessionWriter&&) noexcept = default;
   SessionWriter& operator=(SessionWriter&&) = delete;
@@ -64,10 +65,10 @@ class SessionWriter {
     }
   }
 
-  /// Removes all rows of a table, or those that `where` (an SQL condition) names.
+  /// Removes all rows of a table, which takes no time, or those that `where` (an SQL condition) names.
   template <typename Row>
-  void clear(const std::string& where = "1") {
-    execute("DELETE FROM \"" + std::string(Row::kTable) + "\" WHERE " + where);
+  void clear(const std::string& where = "") {
+    execute("DELETE FROM \"" + std::string(Row::kTable) + "\"" + (where.empty() ? "" : " WHERE " + where));
   }
 
   /// The id of a string in table `string`, adding it if it is new.

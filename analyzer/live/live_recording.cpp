@@ -11,17 +11,19 @@ namespace tferry::analyzer {
 namespace {
 
 using trace::OperationSignature;
+using Kind = SessionRecording::Kind;
 
 std::array<std::uint32_t, 3> extent(const trace::Dim3& dim) { return {dim.x, dim.y, dim.z}; }
 
 }  // namespace
 
 template <typename Call>
-void LiveRecording::add_call(const Call& call, std::uint64_t identity, const char* kind, std::string name) {
+void LiveRecording::add_call(const Call& call, std::uint64_t identity, SessionRecording::Kind kind,
+                             const std::string& name) {
   if (!device_ || call.device != *device_) return;
   RecordedOperation operation;
   operation.signature = static_cast<std::uint32_t>(identity ^ identity >> 32);
-  operation.name = std::move(name);
+  operation.name = recording_.recording.names.intern(name);
   operation.call_ns = call.time_ns;
   operation.number = static_cast<std::int64_t>(call.operation);
   if (const auto times = early_times_.extract(call.operation)) {
@@ -29,11 +31,11 @@ void LiveRecording::add_call(const Call& call, std::uint64_t identity, const cha
     operation.end_ns = times.mapped().second;
   }
   operations_[call.operation] = static_cast<std::uint32_t>(recording_.recording.operations.size());
-  recording_.recording.operations.push_back(std::move(operation));
+  recording_.recording.operations.push_back(operation);
   SessionRecording::Source source;
   source.kind = kind;
   source.identity = identity;
-  recording_.sources.push_back(std::move(source));
+  recording_.sources.push_back(source);
 }
 
 /// The runtime's own activity records carry the operation's number as their correlation.
@@ -80,14 +82,14 @@ void LiveRecording::add(const trace::SpoolRecordView& record) {
   } else if (const auto launch = record.as<trace::KernelLaunchRecord>()) {
     if (launch->captured != 0) return;
     const std::string& name = strings_[launch->name];
-    add_call(*launch, OperationSignature::launch(name, extent(launch->grid), extent(launch->block)), "kernel",
-             name);
+    add_call(*launch, OperationSignature::launch(name, extent(launch->grid), extent(launch->block)),
+             Kind::kKernel, name);
   } else if (const auto copy = record.as<trace::MemcpyCallRecord>()) {
-    if (copy->captured == 0) add_call(*copy, OperationSignature::copy(copy->bytes), "memcpy", "memcpy");
+    if (copy->captured == 0) add_call(*copy, OperationSignature::copy(copy->bytes), Kind::kMemcpy, "memcpy");
   } else if (const auto set = record.as<trace::MemsetCallRecord>()) {
-    if (set->captured == 0) add_call(*set, OperationSignature::memset(set->bytes), "memset", "memset");
+    if (set->captured == 0) add_call(*set, OperationSignature::memset(set->bytes), Kind::kMemset, "memset");
   } else if (const auto graph = record.as<trace::GraphLaunchRecord>()) {
-    add_call(*graph, OperationSignature::graph(), "graph", "graph launch");
+    add_call(*graph, OperationSignature::graph(), Kind::kGraph, "graph launch");
   } else if (const auto made = record.as<trace::AllocationRecord>()) {
     if (!device_ || made->device != *device_ || made->kind != trace::MemoryKind::kDevice) return;
     allocations_[made->allocation] = static_cast<std::uint32_t>(recording_.recording.allocations.size());

@@ -33,7 +33,8 @@ class LiveRecording {
 
  private:
   template <typename Call>
-  void add_call(const Call& call, std::uint64_t identity, const char* kind, std::string name);
+  void add_call(const Call& call, std::uint64_t identity, SessionRecording::Kind kind,
+                const std::string& name);
   void add_accesses(std::uint64_t operation, const trace::SpoolRecordView& record);
   template <typename Activity>
   void add_times(const Activity& activity);

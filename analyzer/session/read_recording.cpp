@@ -1,23 +1,90 @@
 #include "analyzer/session/read_recording.hpp"
 
+#include "analyzer/session/recorded_rank.hpp"
 #include "trace/flat_plan.hpp"
+#include "trace/session_column.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
-#include <numeric>
+#include <tuple>
 #include <unordered_map>
 
 namespace tferry::analyzer {
 namespace {
 
-using trace::AccessRow;
-using trace::AllocationRow;
+using trace::Column;
 using trace::OperationSignature;
+using Kind = SessionRecording::Kind;
 
-std::array<std::uint32_t, 3> extent(std::int64_t x, std::int64_t y, std::int64_t z) {
-  return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(z)};
-}
+/// Of the rows of kernel, memcpy and memset the columns that tell of an operation: there are millions.
+struct Call {
+  std::int64_t id = 0;
+  std::int64_t process_id = 0;
+  std::optional<std::int64_t> device_id, stream_id, start_ns, end_ns, operation, call_ns;
+  trace::StreamOwner owner = trace::StreamOwner::kUnknown;
+
+  static constexpr auto columns() {
+    return std::tuple{Column{"id", &Call::id},
+                      Column{"process_id", &Call::process_id},
+                      Column{"device_id", &Call::device_id},
+                      Column{"stream_id", &Call::stream_id},
+                      Column{"start_ns", &Call::start_ns},
+                      Column{"end_ns", &Call::end_ns},
+                      Column{"operation", &Call::operation},
+                      Column{"call_ns", &Call::call_ns},
+                      Column{"owner", &Call::owner}};
+  }
+};
+
+/// What makes two launches the same.
+struct Shape {
+  std::int64_t name_id = 0, grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0;
+  bool operator==(const Shape&) const = default;
+};
+
+struct ShapeHash {
+  std::size_t operator()(const Shape& shape) const {
+    std::uint64_t hash = 0;
+    for (const std::int64_t value : {shape.name_id, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x,
+                                     shape.block_y, shape.block_z})
+      hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15ULL;
+    return hash ^ hash >> 32;
+  }
+};
+
+struct KernelCall : Call, Shape {
+  static constexpr const char* kTable = "kernel";
+  template <typename Row = KernelCall>
+  static constexpr auto columns() {
+    return std::tuple_cat(Call::columns(),
+                          std::tuple{Column{"coalesce(name_id, 0)", &Row::name_id},
+                                     Column{"grid_x", &Row::grid_x}, Column{"grid_y", &Row::grid_y},
+                                     Column{"grid_z", &Row::grid_z}, Column{"block_x", &Row::block_x},
+                                     Column{"block_y", &Row::block_y}, Column{"block_z", &Row::block_z}});
+  }
+};
+
+struct CopyCall : Call {
+  static constexpr const char* kTable = "memcpy";
+  std::int64_t bytes = 0;
+  std::int64_t kind = 0;
+  template <typename Row = CopyCall>
+  static constexpr auto columns() {
+    return std::tuple_cat(Call::columns(),
+                          std::tuple{Column{"bytes", &Row::bytes}, Column{"kind", &Row::kind}});
+  }
+};
+
+struct MemsetCall : Call {
+  static constexpr const char* kTable = "memset";
+  std::int64_t bytes = 0;
+  template <typename Row = MemsetCall>
+  static constexpr auto columns() {
+    return std::tuple_cat(Call::columns(), std::tuple{Column{"bytes", &Row::bytes}});
+  }
+};
 
 /// FNV-1a over what makes two operations the same.
 class Signature {
@@ -34,210 +101,166 @@ class Signature {
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
-constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
-
-/// What the runtime serves under a plan. Managed, pinned and virtual memory, arrays and pools of the
-/// program's own stay the driver's, and a run under a plan does not count them.
-bool may_be_planned(const AllocationRow& row) {
-  const bool on_device = row.device_id && (row.memory_kind == trace::MemoryKind::kUnknown ||
-                                           row.memory_kind == trace::MemoryKind::kDevice);
-  return on_device && row.api != trace::AllocationApi::kPool && row.api != trace::AllocationApi::kVirtual;
-}
-
-struct Entry {
-  RecordedOperation operation;
-  SessionRecording::Source source;
-};
-
-class RankReader {
+/// Reads every table once, and hands each row to the ranks that it is about.
+class RecordingsReader {
  public:
-  RankReader(trace::Session& session, std::int64_t process, std::int64_t device)
-      : session_(session), process_(process), device_(device) {}
+  explicit RecordingsReader(trace::Session& session) : session_(session) {}
 
-  SessionRecording read() {
-    SessionRecording result;
-    result.process_id = process_;
-    result.device_id = device_;
-    for (const auto& row : session_.rows<trace::KernelRow>(kWhere, process_, device_)) {
-      Signature signature;
-      signature.add(0).add(row.name_id.value_or(0)).add(row.grid_x).add(row.grid_y).add(row.grid_z);
-      signature.add(row.block_x).add(row.block_y).add(row.block_z);
-      Entry& entry = add(row, signature.value(), "kernel");
-      entry.operation.name = session_.string(row.name_id);
-      entry.source.name_id = row.name_id;
-      entry.source.kernel_id = row.id;
-      identify(entry,
-               OperationSignature::launch(entry.operation.name, extent(row.grid_x, row.grid_y, row.grid_z),
-                                          extent(row.block_x, row.block_y, row.block_z)));
+  std::vector<SessionRecording> read() {
+    read_kernels();
+    read_copies();
+    read_memsets();
+    read_graphs();
+    for (auto& [key, rank] : ranks_) {
+      for (const RankOperation& operation : anywhere_[key.first]) rank.add(operation);
+      rank.order_operations();
     }
-    for (const auto& row : session_.rows<trace::MemcpyRow>(kWhere, process_, device_)) {
-      Signature signature;
-      Entry& entry =
-          add(row, signature.add(1).add(static_cast<int>(row.kind)).add(row.bytes).value(), "memcpy");
-      if (entry.operation.name.empty()) {
-        entry.operation.name = "memcpy " + session_.label("copy_kind", static_cast<int>(row.kind));
-      }
-      entry.source.memcpy_id = row.id;
-      identify(entry, OperationSignature::copy(row.bytes));
-    }
-    for (const auto& row : session_.rows<trace::MemsetRow>(kWhere, process_, device_)) {
-      Signature signature;
-      Entry& entry = add(row, signature.add(2).add(row.bytes).value(), "memset");
-      if (entry.operation.name.empty()) entry.operation.name = "memset";
-      entry.source.memset_id = row.id;
-      identify(entry, OperationSignature::memset(row.bytes));
-    }
-    add_graphs();
-    result.hooked = !by_number_.empty();
-    finish(result);
-    read_gates(result);
-    read_memory(result);
-    return result;
+    for (const auto& row : session_.rows<trace::GateRow>())
+      for_each_rank(row.process_id, [&](RecordedRank& rank) { rank.add_gate(row.operation); });
+    read_allocations();
+    for (const auto& row : session_.rows<trace::AccessRow>("ORDER BY rowid"))
+      for_each_rank(row.process_id, [&](RecordedRank& rank) { rank.add(row); });
+    std::vector<SessionRecording> recordings;
+    for (auto& [key, rank] : ranks_) recordings.push_back(rank.finish(names_));
+    return recordings;
   }
 
  private:
-  static constexpr const char* kWhere =
-      "WHERE process_id = ? AND (device_id = ? OR device_id IS NULL) AND owner <> 2 ORDER BY start_ns";
+  using Key = std::pair<std::int64_t, std::int64_t>;  // process, device
 
-  /// What an earlier analysis carried over is left out, or names would depend on it. PyTorch's win.
-  static constexpr const char* kNamed =
-      "WHERE source <> 'matched' AND allocation_id IN (SELECT id FROM allocation WHERE process_id = ? AND "
-      "device_id = ?) ORDER BY source = 'pytorch'";
+  struct Identity {
+    std::uint32_t signature = 0;
+    std::uint32_t name = 0;  ///< in names_
+    std::uint64_t known_by = 0;
+  };
 
-  /// The entry of a row's operation; rows that share one (of a graph, of a copy in parts) lie within its
-  /// times.
-  template <typename Row>
-  Entry& add(const Row& row, std::uint32_t signature, const char* kind) {
-    Entry* entry = nullptr;
-    if (row.operation) {
-      const auto [place, fresh] = by_number_.try_emplace(*row.operation);
-      entry = &place->second;
-      if (fresh) *entry = make(row, signature, kind);
-    } else {
-      loose_.push_back(make(row, signature, kind));
-      entry = &loose_.back();
-    }
-    RecordedOperation& operation = entry->operation;
-    if (row.start_ns)
-      operation.start_ns = std::min(operation.start_ns.value_or(*row.start_ns), *row.start_ns);
-    if (row.end_ns) operation.end_ns = std::max(operation.end_ns.value_or(*row.end_ns), *row.end_ns);
-    return *entry;
-  }
-
-  template <typename Row>
-  Entry make(const Row& row, std::uint32_t signature, const char* kind) const {
-    Entry entry;
-    entry.operation.signature = signature;
-    entry.operation.number = row.operation.value_or(0);
-    entry.operation.call_ns = row.call_ns.value_or(row.start_ns.value_or(0));
-    entry.source.kind = kind;
-    entry.source.stream_id = row.stream_id;
-    return entry;
-  }
-
-  /// The first row of an operation tells.
-  static void identify(Entry& entry, std::uint64_t identity) {
-    if (entry.source.identity == 0) entry.source.identity = identity;
-  }
-
-  void add_graphs() {
-    for (const auto& row : session_.rows<trace::GraphLaunchRow>(
-             "WHERE process_id = ? AND (device_id = ? OR device_id IS NULL)", process_, device_)) {
-      Entry& entry = by_number_[row.operation];
-      Signature signature;
-      entry.operation.signature = signature.add(3).add(row.graph.value_or(0)).value();
-      entry.operation.number = row.operation;
-      entry.operation.call_ns = row.call_ns;
-      entry.operation.name = "graph launch";
-      entry.source = {"graph", {}, row.stream_id, {}, {}, {}, OperationSignature::graph()};
+  void read_kernels() {
+    std::unordered_map<Shape, Identity, ShapeHash> shapes;
+    for (const auto& row : session_.rows<KernelCall>()) {
+      const auto [place, fresh] = shapes.try_emplace(row);
+      if (fresh) place->second = identify(row);
+      add(row, Kind::kKernel, place->second, row.name_id);
     }
   }
 
-  void finish(SessionRecording& result) {
-    std::vector<Entry> entries;
-    for (auto& [number, entry] : by_number_) entries.push_back(std::move(entry));
-    if (result.hooked) {
-      result.without_call = static_cast<std::int64_t>(loose_.size());
-    } else {
-      entries = std::move(loose_);
+  Identity identify(const Shape& shape) {
+    Signature signature;
+    signature.add(0).add(shape.name_id).add(shape.grid_x).add(shape.grid_y).add(shape.grid_z);
+    signature.add(shape.block_x).add(shape.block_y).add(shape.block_z);
+    const std::string& name = session_.string(shape.name_id);
+    return {signature.value(), names_.intern(name),
+            OperationSignature::launch(name, extent(shape.grid_x, shape.grid_y, shape.grid_z),
+                                       extent(shape.block_x, shape.block_y, shape.block_z))};
+  }
+
+  void read_copies() {
+    std::map<std::int64_t, std::uint32_t> names;  // by kind of copy
+    for (const auto& row : session_.rows<CopyCall>()) {
+      const auto [name, fresh] = names.try_emplace(row.kind);
+      if (fresh) name->second = names_.intern("memcpy " + session_.label("copy_kind", row.kind));
+      add(row, Kind::kMemcpy,
+          {Signature().add(1).add(row.kind).add(row.bytes).value(), name->second,
+           OperationSignature::copy(row.bytes)},
+          0);
     }
-    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return a.operation.call_ns != b.operation.call_ns ? a.operation.call_ns < b.operation.call_ns
-                                                        : a.operation.number < b.operation.number;
-    });
-    for (Entry& entry : entries) {
-      if (result.hooked) {
-        index_[entry.operation.number] = static_cast<std::uint32_t>(result.recording.operations.size());
+  }
+
+  void read_memsets() {
+    const std::uint32_t name = names_.intern("memset");
+    for (const auto& row : session_.rows<MemsetCall>())
+      add(row, Kind::kMemset,
+          {Signature().add(2).add(row.bytes).value(), name, OperationSignature::memset(row.bytes)}, 0);
+  }
+
+  void read_graphs() {
+    const std::uint32_t name = names_.intern("graph launch");
+    for (const auto& row : session_.rows<trace::GraphLaunchRow>()) {
+      Call call;
+      call.process_id = row.process_id;
+      call.device_id = row.device_id;
+      call.stream_id = row.stream_id;
+      call.operation = row.operation;
+      call.call_ns = row.call_ns;
+      add(call, Kind::kGraph,
+          {Signature().add(3).add(row.graph.value_or(0)).value(), name, OperationSignature::graph()}, 0);
+    }
+  }
+
+  /// Kernels and copies make a rank; the runtime's own are none of its operations. What is on no known device
+  /// counts for all of its process.
+  void add(const Call& row, Kind kind, const Identity& what, std::int64_t name_id) {
+    const bool makes_rank = kind == Kind::kKernel || kind == Kind::kMemcpy;
+    RecordedRank* rank = row.device_id ? find(row.process_id, *row.device_id, makes_rank) : nullptr;
+    if (row.owner == trace::StreamOwner::kRuntime || (row.device_id && rank == nullptr)) return;
+    RankOperation operation;
+    operation.recorded = {what.signature, what.name,  row.call_ns.value_or(row.start_ns.value_or(0)),
+                          row.start_ns,   row.end_ns, row.operation.value_or(0)};
+    operation.source = {kind, row.id, name_id, row.stream_id.value_or(0), what.known_by};
+    operation.numbered = row.operation.has_value();
+    rank != nullptr ? rank->add(operation) : anywhere_[row.process_id].push_back(operation);
+  }
+
+  RecordedRank* find(std::int64_t process, std::int64_t device, bool make) {
+    const Key key{process, device};
+    if (last_ != nullptr && last_key_ == key) return last_;
+    auto found = ranks_.find(key);
+    if (found == ranks_.end() && !make) return nullptr;
+    if (found == ranks_.end()) found = ranks_.try_emplace(key, process, device).first;
+    last_key_ = key;
+    return last_ = &found->second;
+  }
+
+  template <typename Visit>
+  void for_each_rank(std::int64_t process, Visit&& visit) {
+    for (auto at = ranks_.lower_bound({process, std::numeric_limits<std::int64_t>::min()});
+         at != ranks_.end() && at->first.first == process; ++at)
+      visit(at->second);
+  }
+
+  void read_allocations() {
+    for (const auto& row : session_.rows<trace::AllocationRow>("ORDER BY alloc_ns")) {
+      if (!row.device_id) {
+        for_each_rank(row.process_id, [&](RecordedRank& rank) { rank.add(row); });
+      } else if (RecordedRank* rank = find(row.process_id, *row.device_id, false); rank != nullptr) {
+        rank->add(row);
       }
-      result.recording.operations.push_back(std::move(entry.operation));
-      result.sources.push_back(std::move(entry.source));
     }
-  }
-
-  void read_gates(SessionRecording& result) {
-    for (const auto& row : session_.rows<trace::GateRow>("WHERE process_id = ?", process_)) {
-      const auto operation = index_.find(row.operation);
-      if (operation != index_.end()) result.recording.operations[operation->second].gated = true;
-    }
-  }
-
-  void read_memory(SessionRecording& result) {
-    std::unordered_map<std::int64_t, std::uint32_t> allocations;
-    std::unordered_map<std::int64_t, std::int64_t> asked;
-    for (const auto& row : session_.rows<AllocationRow>(
-             "WHERE process_id = ? AND (device_id = ? OR device_id IS NULL) ORDER BY alloc_ns", process_,
-             device_)) {
-      if (!may_be_planned(row)) {
-        allocations[row.id] = kNotPlanned;
-        continue;
-      }
-      allocations[row.id] = static_cast<std::uint32_t>(result.recording.allocations.size());
-      asked[row.id] = row.bytes;
-      const std::int64_t bytes = std::max(row.reserved_bytes, row.bytes);
-      result.recording.allocations.push_back(
-          {row.id, bytes, row.alloc_ns, row.free_ns, row.movable != 0, row.bytes, row.captured != 0});
-    }
-    for (const auto& row : session_.rows<trace::AllocationNameRow>(kNamed, process_, device_)) {
-      const auto allocation = allocations.find(row.allocation_id);
-      if (allocation == allocations.end()) continue;
-      result.recording.allocations[allocation->second].label =
-          row.category ? *row.category + " " + row.name : row.name;
-    }
+    for (auto& [key, rank] : ranks_) rank.allocations_added();
+    // What an earlier analysis carried over is left out, or names would depend on it. PyTorch's win.
     for (const auto& row :
-         session_.rows<AccessRow>("WHERE process_id = ? ORDER BY operation, rowid", process_)) {
-      const auto operation = index_.find(row.operation);
-      if (operation == index_.end()) continue;
-      const auto allocation = allocations.find(row.allocation_id.value_or(0));
-      if (allocation == allocations.end()) {
-        ++result.unknown_accesses;
-        continue;
-      }
-      if (allocation->second == kNotPlanned) continue;
-      if (row.known_by == trace::KnownBy::kTable) {
-        // Device memory holds its address from now on, and kernels may follow it unseen.
-        RecordedAllocation& pointed_to = result.recording.allocations[allocation->second];
-        pointed_to.stays = true;
-        pointed_to.movable = false;
-        continue;
-      }
-      const bool whole = row.offset == 0 && row.bytes.value_or(0) >= asked[allocation->first];
-      result.recording.accesses.push_back(
-          {operation->second, allocation->second, access_kind(row.kind, whole)});
+         session_.rows<trace::AllocationNameRow>("WHERE source <> 'matched' ORDER BY source = 'pytorch'")) {
+      const std::uint32_t label = names_.intern(row.category ? *row.category + " " + row.name : row.name);
+      for (auto& [key, rank] : ranks_) rank.name(row.allocation_id, label);
     }
-    std::stable_sort(
-        result.recording.accesses.begin(), result.recording.accesses.end(),
-        [](const RecordedAccess& a, const RecordedAccess& b) { return a.operation < b.operation; });
+  }
+
+  static std::array<std::uint32_t, 3> extent(std::int64_t x, std::int64_t y, std::int64_t z) {
+    return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(z)};
   }
 
   trace::Session& session_;
-  std::int64_t process_;
-  std::int64_t device_;
-  std::map<std::int64_t, Entry> by_number_;
-  std::vector<Entry> loose_;  ///< records without a call
-  std::unordered_map<std::int64_t, std::uint32_t> index_;
+  NamePool names_;
+  std::map<Key, RecordedRank> ranks_;
+  Key last_key_;
+  RecordedRank* last_ = nullptr;                                 ///< of last_key_
+  std::map<std::int64_t, std::vector<RankOperation>> anywhere_;  ///< by process
 };
 
 }  // namespace
+
+const char* kind_name(SessionRecording::Kind kind) {
+  switch (kind) {
+    case Kind::kKernel:
+      return "kernel";
+    case Kind::kMemcpy:
+      return "memcpy";
+    case Kind::kMemset:
+      return "memset";
+    case Kind::kGraph:
+      break;
+  }
+  return "graph";
+}
 
 AccessKind access_kind(trace::AccessKind kind, bool whole) {
   switch (kind) {
@@ -253,23 +276,7 @@ AccessKind access_kind(trace::AccessKind kind, bool whole) {
 }
 
 std::vector<SessionRecording> read_recordings(trace::Session& session) {
-  std::map<std::pair<std::int64_t, std::int64_t>, bool> ranks;
-  trace::Statement statement(
-      session.database(),
-      "SELECT DISTINCT process_id, device_id FROM kernel WHERE device_id IS NOT NULL "
-      "UNION SELECT DISTINCT process_id, device_id FROM memcpy WHERE device_id IS NOT NULL");
-  while (statement.step()) {
-    std::int64_t process = 0;
-    std::int64_t device = 0;
-    statement.get(0, process);
-    statement.get(1, device);
-    ranks[{process, device}] = true;
-  }
-  std::vector<SessionRecording> recordings;
-  for (const auto& [rank, ignored] : ranks) {
-    recordings.push_back(RankReader(session, rank.first, rank.second).read());
-  }
-  return recordings;
+  return RecordingsReader(session).read();
 }
 
 LinkRates link_rates(trace::Session& session, std::int64_t device_id, std::string* known_by) {

@@ -15,9 +15,11 @@ struct SessionRecording {
   std::int64_t process_id = 0;
   std::int64_t device_id = 0;
   Recording recording;
+  enum class Kind : std::uint8_t { kKernel, kMemcpy, kMemset, kGraph };
   struct Source {
-    std::string kind;  ///< kernel, memcpy, memset, graph
-    std::optional<std::int64_t> name_id, stream_id, kernel_id, memcpy_id, memset_id;
+    Kind kind = Kind::kKernel;
+    std::int64_t row_id = 0;  ///< in the table of that name; 0 of graphs and where there is none
+    std::int64_t name_id = 0, stream_id = 0;  ///< 0: unknown
     std::uint64_t identity = 0;  ///< what it is known by in another run: a trace::OperationSignature
   };
   std::vector<Source> sources;        ///< of each operation
@@ -26,9 +28,13 @@ struct SessionRecording {
   std::int64_t unknown_accesses = 0;  ///< to allocations that were not recorded
 };
 
+/// "kernel", "memcpy", "memset", "graph".
+const char* kind_name(SessionRecording::Kind kind);
+
 /// One entry for each process and GPU on which it did something, by process, then device. The runtime's own
-/// transfers are left out. Without hooks the order is that of the GPU's start times, and there are no
-/// accesses. Throws trace::SessionError when the file turns out to be damaged.
+/// transfers are left out. Reads each table once; ten million events take about 1 GB. Without hooks the order
+/// is that of the GPU's start times, and there are no accesses. Throws trace::SessionError when the file
+/// turns out to be damaged.
 std::vector<SessionRecording> read_recordings(trace::Session& session);
 
 /// What an access is to a whole tensor: `whole` tells whether all of it is touched.

@@ -22,13 +22,26 @@ std::optional<Way> way_of(CopyKind kind) {
   return std::nullopt;
 }
 
+/// When a kernel ran: of ten million rows no more columns than that.
+struct KernelTimes {
+  static constexpr const char* kTable = "kernel";
+  std::optional<std::int64_t> device_id, stream_id;
+  std::int64_t start_ns = 0, end_ns = 0;
+  template <typename Row = KernelTimes>
+  static constexpr auto columns() {
+    return std::tuple{trace::Column{"device_id", &Row::device_id},
+                      trace::Column{"stream_id", &Row::stream_id}, trace::Column{"start_ns", &Row::start_ns},
+                      trace::Column{"end_ns", &Row::end_ns}};
+  }
+};
+
 class Reader {
  public:
   explicit Reader(trace::Session& session) : session_(session) {}
 
   RecordedTraffic read() {
     read_kernels();
-    read_stream_items<trace::MemsetRow>();
+    read_memsets();
     read_copies();
     read_migrations();
     set_ready();
@@ -44,21 +57,25 @@ class Reader {
   };
 
   void read_kernels() {
-    for (const auto& row : session_.rows<trace::KernelRow>("WHERE end_ns > start_ns ORDER BY start_ns")) {
-      if (row.device_id) result_.computing[*row.device_id].push_back({*row.start_ns, *row.end_ns});
-      add_to_stream(row.stream_id, *row.start_ns, *row.end_ns);
+    for (const auto& row : session_.rows<KernelTimes>("WHERE end_ns > start_ns")) {
+      if (row.device_id) result_.computing[*row.device_id].push_back({row.start_ns, row.end_ns});
+      add_to_stream(row.stream_id, row.start_ns, row.end_ns);
     }
     for (auto& [device, intervals] : result_.computing) intervals = united(std::move(intervals));
   }
 
-  template <typename Row>
-  void read_stream_items() {
-    for (const auto& row : session_.rows<Row>("WHERE end_ns > start_ns"))
+  void read_memsets() {
+    for (const auto& row : session_.rows<trace::MemsetRow>("WHERE end_ns > start_ns"))
       add_to_stream(row.stream_id, *row.start_ns, *row.end_ns);
   }
 
   void add_to_stream(const std::optional<std::int64_t>& stream, std::int64_t start_ns, std::int64_t end_ns) {
-    if (stream) streams_[*stream].push_back({start_ns, end_ns});
+    if (!stream) return;
+    if (last_ == nullptr || last_stream_ != *stream) {
+      last_stream_ = *stream;
+      last_ = &streams_[*stream];
+    }
+    last_->push_back({start_ns, end_ns});
   }
 
   void read_copies() {
@@ -141,18 +158,34 @@ class Reader {
   }
 
   void read_counters() {
-    for (const auto& row : session_.rows<trace::CounterRow>("WHERE end_ns > start_ns ORDER BY start_ns")) {
-      const std::optional<Way> way = counter_way(session_.string(row.name_id));
-      if (!way || !row.device_id) continue;
-      std::vector<TrafficSample>& series = result_.counters[{*row.device_id, *way}];
-      const bool overlaps = !series.empty() && row.start_ns < series.back().end_ns;
-      if (!overlaps) series.push_back({row.start_ns, row.end_ns, row.value});
+    for (const auto& name : session_.rows<trace::StringRow>("WHERE value LIKE '%pcie_%'")) {
+      const std::optional<Way> way = counter_way(name.value);
+      if (!way) continue;
+      for (const auto& row :
+           session_.rows<trace::CounterRow>("WHERE name_id = ? AND end_ns > start_ns", name.id)) {
+        if (row.device_id)
+          result_.counters[{*row.device_id, *way}].push_back({row.start_ns, row.end_ns, row.value});
+      }
     }
+    for (auto& [link, series] : result_.counters) series = without_overlaps(std::move(series));
+  }
+
+  /// In order; of samples that overlap the first.
+  static std::vector<TrafficSample> without_overlaps(std::vector<TrafficSample> series) {
+    std::stable_sort(series.begin(), series.end(),
+                     [](const TrafficSample& a, const TrafficSample& b) { return a.begin_ns < b.begin_ns; });
+    std::vector<TrafficSample> kept;
+    for (const TrafficSample& sample : series) {
+      if (kept.empty() || sample.begin_ns >= kept.back().end_ns) kept.push_back(sample);
+    }
+    return kept;
   }
 
   trace::Session& session_;
   RecordedTraffic result_;
   std::map<std::int64_t, std::vector<StreamEnd>> streams_;
+  std::int64_t last_stream_ = 0;
+  std::vector<StreamEnd>* last_ = nullptr;  ///< of last_stream_
 };
 
 }  // namespace

@@ -22,12 +22,17 @@ std::string resource_name(Resource resource) {
   return "unknown";
 }
 
+std::optional<std::int64_t> known(std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); }
+
 std::int64_t whole(double value) { return static_cast<std::int64_t>(value + 0.5); }
 
 class RankStore {
  public:
   RankStore(trace::SessionWriter& writer, const RankAnalysis& rank)
-      : writer_(writer), rank_(rank), process_(rank.source.process_id), device_(rank.source.device_id) {}
+      : writer_(writer), rank_(rank), process_(rank.source.process_id), device_(rank.source.device_id) {
+    const NamePool& names = recording().names;
+    for (std::uint32_t name = 0; name < names.size(); ++name) waits_.push_back(synchronises(names[name]));
+  }
 
   void store() {
     store_iterations();
@@ -69,7 +74,7 @@ class RankStore {
         const auto begin = recording().operations.begin();
         row.synchronisations = std::count_if(begin + static_cast<std::ptrdiff_t>(spans[i].begin),
                                              begin + static_cast<std::ptrdiff_t>(spans[i].end),
-                                             [](const RecordedOperation& one) { return one.synchronises(); });
+                                             [&](const RecordedOperation& one) { return waits_[one.name]; });
         const std::int64_t id = writer_.insert(row);
         iteration_ids_.push_back(id);
         for (std::size_t at = spans[i].begin; at < spans[i].end; ++at) {
@@ -84,17 +89,18 @@ class RankStore {
       row.process_id = process_;
       row.operation = operation.number;
       std::tie(row.iteration_id, row.position) = place[at];
-      row.kind = source.kind;
+      row.kind = kind_name(source.kind);
       row.signature = operation.signature;
-      row.name_id = source.name_id;
+      row.name_id = known(source.name_id);
       row.device_id = device_;
-      row.stream_id = source.stream_id;
+      row.stream_id = known(source.stream_id);
       row.call_ns = operation.call_ns;
       row.start_ns = operation.start_ns;
       row.end_ns = operation.end_ns;
-      row.kernel_id = source.kernel_id;
-      row.memcpy_id = source.memcpy_id;
-      row.memset_id = source.memset_id;
+      using Kind = SessionRecording::Kind;
+      if (source.kind == Kind::kKernel) row.kernel_id = known(source.row_id);
+      if (source.kind == Kind::kMemcpy) row.memcpy_id = known(source.row_id);
+      if (source.kind == Kind::kMemset) row.memset_id = known(source.row_id);
       if (row.position && rank_.typical &&
           regular(static_cast<std::uint32_t>(*row.iteration_id - iteration_ids_.front()))) {
         row.duration_ns =
@@ -178,6 +184,7 @@ class RankStore {
   const RankAnalysis& rank_;
   std::int64_t process_;
   std::int64_t device_;
+  std::vector<bool> waits_;  ///< by name of the operation: ranks wait for each other
   std::vector<std::int64_t> iteration_ids_;
   std::vector<std::int64_t> tensor_ids_;
 };

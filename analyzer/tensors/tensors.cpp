@@ -77,7 +77,7 @@ class Reader {
     for (std::size_t k = 0; k < length(); ++k) {
       const RecordedOperation& model = recording_.operations[spans_[result_.regular.front()].begin + k];
       const bool known = idle[k] != std::numeric_limits<std::int64_t>::max();
-      Operation operation{model.name, durations[k], known ? idle[k] : 0, {}};
+      Operation operation{recording_.names[model.name], durations[k], known ? idle[k] : 0, {}};
       if (durations[k] == std::numeric_limits<std::int64_t>::max()) {
         operation.duration_ns = operation.gap_ns = 0;
         ++result_.untimed_operations;
@@ -260,14 +260,18 @@ class Reader {
   /// name, and where that would not go into JSON or a line of text.
   std::string label_of(const MatchedTensor& matched) const {
     constexpr std::size_t kLongest = 200;
-    std::map<std::string, int> labels;
+    std::map<std::uint32_t, int> counts;
     for (const std::uint32_t a : matched.allocations) {
-      if (!recording_.allocations[a].label.empty()) ++labels[recording_.allocations[a].label];
+      if (const std::uint32_t label = recording_.allocations[a].label; label != 0) ++counts[label];
     }
-    const auto most = std::max_element(labels.begin(), labels.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most == labels.end() || most->first.size() > kLongest) return "";
-    return nlohmann::json::accept('"' + most->first + '"') ? most->first : "";
+    const auto rarer = [&](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second < b.second
+                                  : recording_.names[a.first] > recording_.names[b.first];
+    };
+    const auto most = std::max_element(counts.begin(), counts.end(), rarer);
+    if (most == counts.end()) return "";
+    const std::string& label = recording_.names[most->first];
+    return label.size() <= kLongest && nlohmann::json::accept('"' + label + '"') ? label : "";
   }
 
   /// By its label, else by its bytes, and which of them it is where there are several. Program order numbers

@@ -24,9 +24,10 @@ class Job {
     now_ += 1000;
     const auto at = static_cast<std::uint32_t>(recording.operations.size());
     recording.operations.push_back(
-        {signature, "op" + std::to_string(signature), now_, now_ + 100, now_ + 800, at});
+        {signature, label("op" + std::to_string(signature)), now_, now_ + 100, now_ + 800, at});
     for (const std::uint32_t allocation : touched) recording.accesses.push_back({at, allocation, kind});
   }
+  std::uint32_t label(const std::string& text) { return recording.names.intern(text); }
   void pass(std::int64_t nanoseconds) { now_ += nanoseconds; }
   Iterations iterations() const {
     std::vector<std::uint32_t> signatures;
@@ -301,10 +302,10 @@ std::vector<std::string> names(const RecordedIteration& read) {
 TEST(Tensors, AreCalledWhatTheProgramCallsMostOfTheirAllocations) {
   Job job = training(6);  // allocations: the weight, then two activations and a gradient in each iteration
   auto& allocations = job.recording.allocations;
-  allocations[0].label = "weight head";
+  allocations[0].label = job.label("weight head");
   for (const std::size_t first : {1u, 4u, 7u})
-    allocations[first].label = allocations[first + 1].label = "activation mlp";
-  allocations[10].label = "workspace mlp";
+    allocations[first].label = allocations[first + 1].label = job.label("activation mlp");
+  allocations[10].label = job.label("workspace mlp");
   const RecordedIteration read = job.analyse();
   EXPECT_EQ(names(read), (std::vector<std::string>{"weight head", "activation mlp #0", "activation mlp #1",
                                                    "1000 bytes #0"}));
@@ -314,10 +315,10 @@ TEST(Tensors, AreCalledWhatTheProgramCallsMostOfTheirAllocations) {
 TEST(Tensors, HaveNamesOfTheirOwnThatCanBeWrittenAnywhere) {
   Job job = training(6);
   auto& allocations = job.recording.allocations;
-  allocations[0].label = "1000 bytes #0";
+  allocations[0].label = job.label("1000 bytes #0");
   for (std::size_t first = 1; first < allocations.size(); first += 3) {
-    allocations[first].label = "two\nlines";
-    allocations[first + 1].label = "\xff";
+    allocations[first].label = job.label("two\nlines");
+    allocations[first + 1].label = job.label("\xff");
   }
   EXPECT_EQ(names(job.analyse()),
             (std::vector<std::string>{"1000 bytes #0", "400 bytes #0", "400 bytes #1", "1000 bytes #1"}));

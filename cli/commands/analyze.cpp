@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 
 namespace tferry::cli {
 namespace {
@@ -168,13 +169,18 @@ int AnalyzeCommand::execute() const {
   if (choice.chosen_for_you) console.notice(fmt::format("session: {} (the newest here)", path));
   const analyzer::SoloRates solo =
       assume_solo_.empty() ? analyzer::SoloRates{} : parse_solo_rates(assume_solo_);
+  // On a thread of its own, but not beside a planner that has to be started.
+  auto contended =
+      std::async(checked.other_planner ? std::launch::deferred : std::launch::async, [&path, &solo] {
+        trace::Session session = trace::Session::open(path);
+        return analyzer::analyze_contention(session, solo);
+      });
   std::vector<analyzer::RankAnalysis> ranks;
-  analyzer::ContentionAnalysis contention;
   {
     trace::Session session = trace::Session::open(path);
     ranks = analyzer::analyze_session(session, checked);
-    contention = analyzer::analyze_contention(session, solo);
   }
+  const analyzer::ContentionAnalysis contention = contended.get();
   if (checked.oversubscription) require_footprint(ranks, path);
   if (checked.other_planner) require_plans(ranks, planner_);
   const std::filesystem::path target = output_.empty() ? choice.path : std::filesystem::path(output_);

@@ -11,6 +11,35 @@ struct Span {
   bool regular, timed;
 };
 
+/// What the operations of an iteration tell of it.
+struct Members {
+  std::optional<std::int64_t> device;
+  std::int64_t operations = 0;
+  bool timed = false;
+};
+
+/// By iteration. There may be millions of operations, those of an iteration one after the other: to walk past
+/// them is quicker than to have them grouped.
+std::map<std::int64_t, Members> members_of(const Scope& scope) {
+  std::map<std::int64_t, Members> all;
+  std::int64_t last_id = 0;
+  Members* last = nullptr;
+  scope.select(
+      "SELECT iteration_id, device_id, start_ns IS NOT NULL FROM operation WHERE iteration_id IS NOT "
+      "NULL AND " +
+          scope.condition("process_id", "device_id", ""),
+      [&](trace::Statement& row) {
+        if (last == nullptr || row.integer(0) != last_id) {
+          last_id = row.integer(0);
+          last = &all[last_id];
+          row.get(1, last->device);
+        }
+        ++last->operations;
+        last->timed = last->timed || row.integer(2) != 0;
+      });
+  return all;
+}
+
 std::optional<std::int64_t> median_step(const std::vector<Span>& spans) {
   std::vector<std::int64_t> steps;
   for (std::size_t i = 1; i < spans.size(); ++i) {
@@ -31,20 +60,19 @@ std::vector<IterationTimes> iteration_times(const Scope& scope) {
   using Rank = std::pair<std::int64_t, std::optional<std::int64_t>>;
   std::map<Rank, std::vector<Span>> ranks;
   std::map<std::int64_t, std::int64_t> pids;
+  const std::map<std::int64_t, Members> members = members_of(scope);
   scope.select(
-      "SELECT iteration.process_id, pid, operation.device_id, iteration.number, iteration.start_ns, "
-      "iteration.regular, "
-      "count(*), count(operation.start_ns) FROM iteration JOIN process ON process.id = iteration.process_id "
+      "SELECT iteration.process_id, pid, iteration.id, number, iteration.start_ns, regular FROM iteration "
       "JOIN "
-      "operation ON operation.iteration_id = iteration.id WHERE " +
-          scope.condition("iteration.process_id", "operation.device_id", "iteration.start_ns") +
-          " GROUP BY iteration.id ORDER BY iteration.process_id, operation.device_id, iteration.number",
+      "process ON process.id = iteration.process_id WHERE " +
+          scope.condition("iteration.process_id", "", "iteration.start_ns") + " ORDER BY 1, number",
       [&](trace::Statement& row) {
-        std::optional<std::int64_t> device;
-        row.get(2, device);
+        const auto found = members.find(row.integer(2));
+        if (found == members.end()) return;
         pids[row.integer(0)] = row.integer(1);
-        ranks[{row.integer(0), device}].push_back(
-            {row.integer(3), row.integer(4), row.integer(6), row.integer(5) != 0, row.integer(7) > 0});
+        const Members& has = found->second;
+        ranks[{row.integer(0), has.device}].push_back(
+            {row.integer(3), row.integer(4), has.operations, row.integer(5) != 0, has.timed});
       });
   std::vector<IterationTimes> result;
   for (const auto& [rank, spans] : ranks) {

@@ -53,7 +53,7 @@ void edit_session(const fs::path& from, const fs::path& to, bool force,
   }
   const Draft draft(from, to);
   {
-    trace::SessionWriter writer = trace::SessionWriter::edit(draft.path().string());
+    trace::SessionWriter writer = trace::SessionWriter::edit(draft.path().string(), true);
     change(writer);
     writer.publish();
   }
