@@ -85,6 +85,10 @@ class Engine final : public Mover {
   }
 
   const Memory& memory() const override { return memory_; }
+  std::int64_t leaving() const override {
+    // What flies out of a tensor that was freed meanwhile gives no room any more.
+    return leaving_ - (out_freed_ && link_.busy(Link::kOut) ? out_flight_.bytes : 0);
+  }
 
   void page_out(std::uint32_t tensor, std::int64_t bytes) override {
     TensorState& state = memory_[tensor];

@@ -27,10 +27,15 @@ void RecencyList::touch(std::uint32_t tensor) {
   previous_[head] = tensor;
 }
 
-std::optional<std::uint32_t> RecencyList::oldest_evictable(const Memory& memory) const {
+std::optional<std::uint32_t> RecencyList::oldest_evictable(const Memory& memory) {
   const auto head = static_cast<std::uint32_t>(next_.size() - 1);
-  for (std::uint32_t node = next_[head]; node != head; node = next_[node]) {
-    if (memory[node].evictable() > 0) return node;
+  for (std::uint32_t node = next_[head], after; node != head; node = after) {
+    after = next_[node];
+    const TensorState& state = memory[node];
+    if (state.evictable() > 0) return node;
+    if (state.card > 0 || state.pins > 0) continue;
+    unlink(node);  // it is not there, until it is launched again
+    next_[node] = previous_[node] = node;
   }
   return std::nullopt;
 }
@@ -59,10 +64,7 @@ void LmsPolicy::launching(std::uint32_t tensor, std::uint64_t position) {
 
 void LmsPolicy::finished(std::uint64_t position, Mover& mover) {
   if (!swapping_) return;
-  std::int64_t leaving = 0;
-  for (std::uint32_t tensor = 0; tensor < mover.memory().size(); ++tensor) {
-    leaving += mover.memory()[tensor].leaving;
-  }
+  std::int64_t leaving = mover.leaving();
   while (mover.memory().free() + leaving < headroom_) {
     const std::optional<std::uint32_t> tensor = oldest(mover.memory());
     if (!tensor || last_use_[*tensor] + kRecentOperations >= position) return;

@@ -12,8 +12,9 @@ class RecencyList {
  public:
   explicit RecencyList(std::size_t tensors);
   void touch(std::uint32_t tensor);
-  /// The least recently used tensor that can leave.
-  std::optional<std::uint32_t> oldest_evictable(const Memory& memory) const;
+  /// The least recently used tensor that can leave. Memory comes to tensors by being launched only: what has
+  /// none is walked past once.
+  std::optional<std::uint32_t> oldest_evictable(const Memory& memory);
 
  private:
   void unlink(std::uint32_t node);
@@ -34,9 +35,7 @@ class OnDemandPolicy : public Policy {
   void evicted(std::uint32_t, std::int64_t) override {}
 
  protected:
-  std::optional<std::uint32_t> oldest(const Memory& memory) const {
-    return recency_.oldest_evictable(memory);
-  }
+  std::optional<std::uint32_t> oldest(const Memory& memory) { return recency_.oldest_evictable(memory); }
 
  private:
   RecencyList recency_;

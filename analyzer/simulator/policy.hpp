@@ -13,6 +13,8 @@ class Mover {
  public:
   virtual ~Mover() = default;
   virtual const Memory& memory() const = 0;
+  /// Bytes of all tensors that were ordered out and have not gone yet.
+  virtual std::int64_t leaving() const = 0;
   /// Lets the last `bytes` of what the tensor has on the card leave: at once where host memory has them or
   /// nobody needs them, else by a transfer after those ordered before. Nothing happens to a tensor in use.
   virtual void page_out(std::uint32_t tensor, std::int64_t bytes) = 0;

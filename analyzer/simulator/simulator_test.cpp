@@ -126,5 +126,30 @@ RC_GTEST_PROP(SimulatorProperty, IsNeverFasterThanTheBound, (std::uint32_t seed)
   check(workload, early, options, bound);
 }
 
+TEST(RecencyList, WhatWasAwayCountsFromItsNextLaunchOn) {
+  Workload workload;
+  workload.budget = 100;
+  for (const char* name : {"a", "b", "c"}) workload.tensors.push_back({.name = name, .size = 10});
+  Memory memory(workload);
+  RecencyList list(3);
+  const auto launch = [&](std::uint32_t tensor) {
+    list.touch(tensor);
+    memory.grab(tensor, 10);
+    memory[tensor].present = 10;
+  };
+  EXPECT_EQ(list.oldest_evictable(memory), std::nullopt) << "nothing is on the card";
+  launch(1);
+  launch(0);
+  EXPECT_EQ(list.oldest_evictable(memory), 1u);
+  memory.drop(1, 10);
+  EXPECT_EQ(list.oldest_evictable(memory), 0u);
+  launch(1);
+  launch(2);
+  memory[0].pins = 1;
+  EXPECT_EQ(list.oldest_evictable(memory), 1u);
+  memory[0].pins = 0;
+  EXPECT_EQ(list.oldest_evictable(memory), 0u) << "still the oldest";
+}
+
 }  // namespace
 }  // namespace tferry::analyzer

@@ -7,6 +7,7 @@
 #include "benchmarks/tferry_bench/record.hpp"
 #include "benchmarks/tferry_bench/repository.hpp"
 #include "benchmarks/tferry_bench/scale_cells.hpp"
+#include "benchmarks/tferry_bench/simulator_speed.hpp"
 #include "benchmarks/tferry_bench/summary.hpp"
 
 #include <CLI/CLI.hpp>
@@ -129,6 +130,21 @@ int run_scale(const ScaleOptions& options, const std::string& git) {
   return 0;
 }
 
+int run_simulator(int repeats, const std::string& raw, const std::string& git) {
+  using namespace tferry::benchmarks;
+  const std::vector<SimulatorSpeed> speeds = simulator_speeds(core_jobs(), repeats);
+  fmt::print("{:<12} {:<10} {:>8} {:>17} {}\n", "job", "policy", "events", "events per second",
+             "deterministic");
+  for (const SimulatorSpeed& speed : speeds)
+    fmt::print("{:<12} {:<10} {:>8} {:>17.0f} {}\n", speed.job, speed.policy, speed.events,
+               static_cast<double>(speed.events) / speed.seconds, speed.same ? "yes" : "NO");
+  const nlohmann::json found =
+      speed_measurements(speeds, fmt::format("tferry-bench simulator --repeats {}", repeats));
+  fmt::print("together {:.0f}\n", found[0]["subject"]["samples"][0].get<double>());
+  if (!raw.empty()) write_raw(raw_file("simulator", git, found), raw);
+  return 0;
+}
+
 struct ExactOptions {
   std::string cases;
   std::uint32_t make_from = 0;
@@ -220,6 +236,15 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   scale->add_option("--raw", scale_options.raw, "Write a raw file for `record`");
   scale->add_option("--git", git, "Revision of the repository, for the raw file");
+  auto* simulator =
+      app.add_subcommand("simulator", "Events that the simulator handles in a second of one core");
+  int repeats = 20;
+  std::string simulator_raw;
+  simulator->add_option("--repeats", repeats, "Of each simulation; the fastest counts")
+      ->check(CLI::Range(2, 100'000))
+      ->capture_default_str();
+  simulator->add_option("--raw", simulator_raw, "Write a raw file for `record`");
+  simulator->add_option("--git", git, "Revision of the repository, for the raw file");
   auto* exact = app.add_subcommand("exact", "Hold the planner against an exact solver on small jobs");
   ExactOptions exact_options;
   auto* cases =
@@ -239,6 +264,7 @@ int main(int argc, char** argv) {
     if (*bound) return run_bound(bound_options, git);
     if (*planners) return run_planners(planner_rounds, planner_raw, git);
     if (*scale) return run_scale(scale_options, git);
+    if (*simulator) return run_simulator(repeats, simulator_raw, git);
     if (*exact) return run_exact(exact_options, git);
     const Repository repository = tferry::benchmarks::read_repository(root);
     if (*record) return run_record(repository, from, git, missing);
