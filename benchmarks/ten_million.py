@@ -79,7 +79,7 @@ def main():
             found.extend(measurements(name, events, what, runs))
             done.append({"session": what, "events": events, "runs": runs})
     raw = {"schema": "tferry.raw/1", "script": "ten_million", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-           "git": arguments.git, "machine": {"gpus": 0, "processors": os.cpu_count()}, "cells": done,
+           "git": arguments.git, "machine": {"gpu": "none", "processors": os.cpu_count()}, "cells": done,
            "measurements": found}
     with open(os.path.join(arguments.out, "ten_million_raw.json"), "w", encoding="utf-8") as file:
         json.dump(raw, file, indent=1)

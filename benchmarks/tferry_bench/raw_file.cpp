@@ -19,7 +19,7 @@ nlohmann::json raw_file(const std::string& script, const std::string& git, nlohm
           {"script", script},
           {"date", date},
           {"git", git},
-          {"machine", {{"gpus", 0}, {"processors", std::thread::hardware_concurrency()}}},
+          {"machine", {{"gpu", "none"}, {"gpus", 0}, {"processors", std::thread::hardware_concurrency()}}},
           {"cells", nlohmann::json::array()},
           {"measurements", std::move(measurements)}};
 }
