@@ -12,30 +12,18 @@ namespace {
 
 /// Gradient accumulation, and how often the ranks of a job wait for each other.
 void note_structure(const Scope& scope, const IterationTimes& rank, Table& table) {
-  std::int64_t micro_batches = 1, most = 0;
-  std::vector<std::int64_t> synchronising;
-  scope.select(
-      fmt::format(
-          "SELECT number, coalesce(micro_batches, 1), coalesce(synchronisations, 0) FROM iteration "
-          "WHERE process_id = {} AND id IN (SELECT iteration_id FROM operation WHERE device_id IS {}) "
-          "ORDER BY number",
-          rank.process_id, rank.device_id ? std::to_string(*rank.device_id) : "NULL"),
-      [&](trace::Statement& row) {
-        micro_batches = std::max(micro_batches, row.integer(1));
-        most = std::max(most, row.integer(2));
-        if (row.integer(2) > 0) synchronising.push_back(row.integer(0));
-      });
   const std::string who = fmt::format("process {}, GPU {}", rank.pid, scope.gpu_name(rank.device_id));
-  if (micro_batches > 1)
-    table.notes.push_back(fmt::format("{}: an iteration is made of {} micro-batches", who, micro_batches));
-  if (synchronising.empty()) return;
+  if (rank.micro_batches > 1)
+    table.notes.push_back(
+        fmt::format("{}: an iteration is made of {} micro-batches", who, rank.micro_batches));
+  if (rank.synchronising.empty()) return;
   std::vector<std::int64_t> pauses;
-  for (std::size_t i = 1; i < synchronising.size(); ++i)
-    pauses.push_back(synchronising[i] - synchronising[i - 1]);
+  for (std::size_t i = 1; i < rank.synchronising.size(); ++i)
+    pauses.push_back(rank.synchronising[i] - rank.synchronising[i - 1]);
   std::sort(pauses.begin(), pauses.end());
   const std::int64_t every = pauses.empty() ? 0 : pauses[pauses.size() / 2];
   table.notes.push_back(fmt::format("{}: ranks wait for each other at {} operations of an iteration, {}", who,
-                                    most,
+                                    rank.synchronisations,
                                     every == 0   ? std::string("once in this recording")
                                     : every == 1 ? std::string("in every one")
                                                  : fmt::format("every {} iterations", every)));

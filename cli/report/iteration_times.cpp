@@ -9,6 +9,7 @@ namespace {
 struct Span {
   std::int64_t number, start_ns, operations;
   bool regular, timed;
+  std::int64_t micro_batches, synchronisations;
 };
 
 /// What the operations of an iteration tell of it.
@@ -62,17 +63,18 @@ std::vector<IterationTimes> iteration_times(const Scope& scope) {
   std::map<std::int64_t, std::int64_t> pids;
   const std::map<std::int64_t, Members> members = members_of(scope);
   scope.select(
-      "SELECT iteration.process_id, pid, iteration.id, number, iteration.start_ns, regular FROM iteration "
-      "JOIN "
-      "process ON process.id = iteration.process_id WHERE " +
+      "SELECT iteration.process_id, pid, iteration.id, number, iteration.start_ns, regular, "
+      "coalesce(micro_batches, 1), coalesce(synchronisations, 0) FROM iteration JOIN process ON process.id = "
+      "iteration.process_id WHERE " +
           scope.condition("iteration.process_id", "", "iteration.start_ns") + " ORDER BY 1, number",
       [&](trace::Statement& row) {
         const auto found = members.find(row.integer(2));
         if (found == members.end()) return;
         pids[row.integer(0)] = row.integer(1);
         const Members& has = found->second;
-        ranks[{row.integer(0), has.device}].push_back(
-            {row.integer(3), row.integer(4), has.operations, row.integer(5) != 0, has.timed});
+        ranks[{row.integer(0), has.device}].push_back({row.integer(3), row.integer(4), has.operations,
+                                                       row.integer(5) != 0, has.timed, row.integer(6),
+                                                       row.integer(7)});
       });
   std::vector<IterationTimes> result;
   for (const auto& [rank, spans] : ranks) {
@@ -82,6 +84,9 @@ std::vector<IterationTimes> iteration_times(const Scope& scope) {
     times.device_id = rank.second;
     times.iterations = static_cast<std::int64_t>(spans.size());
     for (const Span& span : spans) {
+      times.micro_batches = std::max(times.micro_batches, span.micro_batches);
+      times.synchronisations = std::max(times.synchronisations, span.synchronisations);
+      if (span.synchronisations > 0) times.synchronising.push_back(span.number);
       if (!span.regular) continue;
       ++times.regular;
       times.operations = span.operations;

@@ -18,6 +18,9 @@ struct IterationTimes {
   /// Median time from the start of a regular iteration to that of the next; unset: not two in a row, or no
   /// times of the GPU.
   std::optional<std::int64_t> median_ns;
+  std::int64_t micro_batches = 1;           ///< of an iteration
+  std::int64_t synchronisations = 0;        ///< the most in an iteration
+  std::vector<std::int64_t> synchronising;  ///< numbers of the iterations in which ranks wait for each other
 };
 
 /// By process, then GPU; none where the session is not analyzed or has no iterations.
