@@ -1,5 +1,6 @@
 #include "analyzer/session/analysis.hpp"
 
+#include "analyzer/planner/alternatives.hpp"
 #include "analyzer/session/plan_rows.hpp"
 #include "analyzer/simulator/policies.hpp"
 #include "analyzer/tensors/count_memory.hpp"
@@ -55,6 +56,22 @@ void make_plan(RankAnalysis& rank, const trace::MemoryRules& memory, const Analy
   }
   rank.placed = std::move(outcome.plan);
   rank.simulations.push_back({planner_name(rank.placed->plan), as_simulation(*rank.placed), true});
+}
+
+/// What swapping competes with, in the form of a policy that moves nothing.
+void add_alternatives(RankAnalysis& rank) {
+  const Alternatives found = estimate_alternatives(rank.typical->workload);
+  const auto add = [&](std::string name, double time_ns) {
+    Simulation result;
+    result.time_ns = time_ns;
+    result.peak_bytes = rank.typical->workload.budget;
+    rank.simulations.push_back({std::move(name), std::move(result)});
+  };
+  if (found.recompute && found.recompute->operations > 0)
+    add("recompute (estimated)", found.recompute->time_ns);
+  if (found.smaller_batch && found.smaller_batch->share < 1)
+    add(fmt::format("batch of {:.0f} % (estimated)", 100 * found.smaller_batch->share),
+        found.smaller_batch->time_ns);
 }
 
 std::vector<std::uint32_t> signatures(const Recording& recording) {
@@ -146,6 +163,7 @@ RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
   rank.bound = lower_bound(typical.workload);
   simulate_policies(rank, options);
   if (options.plan) make_plan(rank, memory, options);
+  add_alternatives(rank);
   return rank;
 }
 

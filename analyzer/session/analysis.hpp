@@ -27,7 +27,9 @@ struct AnalysisOptions {
 };
 
 struct PolicySimulation {
-  std::string policy;  ///< on-demand, lms, lms-early; the planner of a plan, such as lookahead
+  /// on-demand, lms, lms-early; the planner of a plan, such as lookahead; or an estimate of what needs no
+  /// swapping
+  std::string policy;
   Simulation result;
   bool of_plan = false;  ///< of RankAnalysis::placed
 };
