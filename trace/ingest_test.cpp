@@ -116,6 +116,36 @@ TEST_F(IngestTest, JoinsLaunchesWithKernels) {
   EXPECT_EQ(report_.join.matched_records, 3);
 }
 
+TEST_F(IngestTest, AnOperationWaitsForMemoryWhenTheGpuHasNothingElseLeft) {
+  const auto gate = [](SpoolWriter& spool, std::uint64_t operation) {
+    const std::int64_t called = launch(spool, operation, "gemm").time_ns;
+    spool.append(GateRecord{.time_ns = called,
+                            .end_ns = called + 2000,
+                            .operation = operation,
+                            .fetch_bytes = 4096,
+                            .device = 0,
+                            .on_gpu = 1});
+  };
+  runtime([&](SpoolWriter& spool) {
+    for (const std::uint64_t i : {0, 1, 2, 3}) spool.append(launch(spool, i, "gemm"));
+    for (const std::uint64_t i : {1, 2, 3}) gate(spool, i);
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    KernelActivityRecord first = ran(spool, 0, "gemm"), second = ran(spool, 1, "gemm");
+    first.end_ns = 2'500'000;  // the second was called long before
+    second.time_ns = 2'900'000;
+    second.end_ns = 2'950'000;
+    spool.append(first);
+    spool.append(second);
+    spool.append(ran(spool, 2, "gemm"));  // called when the GPU had nothing to do
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT operation, start_ns, end_ns FROM gate ORDER BY operation"),
+            "1|2500000|2900000\n2|3000000|3008000\n3|4000000|4002000")
+      << "of the last one nobody knows when it ran";
+}
+
 TEST_F(IngestTest, KeepsLaunchesThatNoRecordTellsOfWithoutTimes) {
   runtime([](SpoolWriter& spool) {
     for (const std::uint64_t i : {0, 1, 2}) spool.append(launch(spool, i, i == 1 ? "softmax" : "gemm"));

@@ -63,6 +63,7 @@ void ProcessIngest::write_window(bool last) {
   write_memsets();
   write_graph_launches();
   write_swaps();
+  write_gates(last);
   write_events();
   write_api_calls();
   const JoinCounts& counts = join.counts();

@@ -42,6 +42,7 @@ class ProcessIngest {
   void forget_freed();
   void write_live_allocations();
   void write_swaps();
+  void write_gates(bool last);
   void write_events();
   void write_api_calls();
   void write_ranges();

@@ -1,4 +1,5 @@
 // The part of ProcessIngest that is about memory, events and losses.
+#include "trace/gate_times.hpp"
 #include "trace/loss_reason.hpp"
 #include "trace/process_ingest.hpp"
 
@@ -154,11 +155,23 @@ void ProcessIngest::write_swaps() {
     }
     writer_.insert(row);
   }
+}
+
+/// Those of operations whose calls are not settled wait for the next window.
+void ProcessIngest::write_gates(bool last) {
+  const GateTimes times(window_, *join_);
+  std::vector<GateRecord> left;
   for (const GateRecord& gate : window_.gates) {
-    writer_.insert(GateRow{process_id_, device_row(gate.device), as_signed(gate.operation), gate.time_ns,
-                           gate.end_ns, gate.fetch_bytes, gate.room_bytes, gate.on_gpu});
+    const auto wait = times.of(gate);
+    if (!wait && !last) {
+      left.push_back(gate);
+      continue;
+    }
+    writer_.insert(GateRow{process_id_, device_row(gate.device), as_signed(gate.operation),
+                           wait ? wait->start_ns : gate.time_ns, wait ? wait->end_ns : gate.end_ns,
+                           gate.fetch_bytes, gate.room_bytes, gate.on_gpu});
   }
-  window_.gates.clear();
+  window_.gates = std::move(left);
 }
 
 void ProcessIngest::write_events() {
