@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <iterator>
 
@@ -20,6 +21,17 @@ std::string now_iso8601() {
 }
 
 std::int64_t whole(double value) { return static_cast<std::int64_t>(value + 0.5); }
+
+/// The operation before which an action's bytes begin to come back: not before their place is free, which may
+/// be later than the plan itself would have it.
+std::uint32_t returns_before(const PlacedPlan& placed, const PlanAction& action, std::uint32_t count) {
+  std::uint32_t soonest = action.needed_by - action.return_from;
+  for (const PlacementStep& step : placed.placement.returns) {
+    if (step.tensor == action.tensor)
+      soonest = std::min(soonest, (step.position + count - action.return_from % count) % count);
+  }
+  return (action.return_from + soonest) % count;
+}
 
 }  // namespace
 
@@ -103,7 +115,7 @@ std::int64_t insert_plan(trace::SessionWriter& writer, const trace::PlanRow& row
     if (!action.returns) continue;
     step.number = number++;
     step.kind = trace::TransferKind::kFetch;
-    step.after_position = (action.return_from + count - 1) % count;
+    step.after_position = (returns_before(placed, action, count) + count - 1) % count;
     step.before_position = action.needed_by % count;
     writer.insert(step);
   }
