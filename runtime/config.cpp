@@ -139,6 +139,7 @@ Config Config::from_environment() {
   config.verify = flag(variables::kVerify);
   config.record = flag(variables::kRecord) && own_rank_is_wanted();
   config.times = flag(variables::kTimes);
+  config.watch = config.record && flag(variables::kWatch);
   if (const char* directory = std::getenv(variables::kRunDirectory)) config.run_directory = directory;
   if (const char* file = std::getenv(variables::kPlan)) config.plan = file;
   if (const char* text = std::getenv(variables::kBudget)) {

@@ -43,6 +43,7 @@ struct Config {
   bool verify = false;
   bool record = false;
   bool times = false;                   ///< and when operations ran, by events
+  bool watch = false;                   ///< the same, of a few iterations under the plan only
   bool managed = false;                 ///< managed memory with prefetch at launch, instead of our own copies
   bool allow_oversubscription = false;  ///< of managed memory
   Policy policy = Policy::kLms;

@@ -27,6 +27,7 @@ DeviceMemory::DeviceMemory(Environment environment, int ordinal, CUdevice device
       recorder_(environment.recorder),
       plans_(environment.plans),
       coordinator_(environment.coordinator),
+      watch_(environment.watch),
       ordinal_(ordinal),
       device_(device),
       context_(context),

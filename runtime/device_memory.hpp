@@ -12,6 +12,7 @@
 #include "runtime/iteration_timer.hpp"
 #include "runtime/neighbour_link.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/operation_timer.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/pointer_scan.hpp"
 #include "runtime/reclaim_memory.hpp"
@@ -68,6 +69,7 @@ class DeviceMemory {
     Recorder* recorder;                  ///< null: nothing is recorded
     PlanSource* plans;                   ///< null: none are followed on this device
     Coordinator* coordinator = nullptr;  ///< null: transfers take no turns with those of other ranks
+    OperationTimer* watch = nullptr;     ///< null: no iterations under a plan are watched
   };
 
   DeviceMemory(Environment environment, int ordinal, CUdevice device, CUcontext context);
@@ -132,6 +134,8 @@ class DeviceMemory {
 
   /// A plan is in place.
   bool planned() const { return plan_ != nullptr && plan_->follower.adopted(); }
+  /// The iteration under way is recorded, because it follows the plan and the job is watched.
+  bool watching() const { return watching_ && planned(); }
   int ordinal() const { return ordinal_; }
   CUcontext context() const { return context_; }
   std::size_t chunk_size() const { return pool_->chunk_size(); }
@@ -168,6 +172,13 @@ class DeviceMemory {
   bool copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass);
   bool park_some(Block& block, std::size_t chunks, std::int64_t& parked_bytes);
   bool evictable(const Block& block) const;
+  struct SubmittedCopy {
+    std::int64_t ns = 0;       ///< 0: it is not recorded
+    CUevent timing = nullptr;  ///< of the timer
+  };
+  SubmittedCopy before_copy(CUstream stream);
+  void note_copy(trace::TransferKind kind, const Block& block, std::span<const std::uint32_t> pieces,
+                 CUstream stream, StreamIndex index, std::uint64_t sequence, const SubmittedCopy& copy);
   bool submit_fetch(Block& block, std::span<const std::uint32_t> pieces);
   void look_for_hidden_pointers();
   void keep_room_ahead(Operation& operation);
@@ -200,6 +211,7 @@ class DeviceMemory {
   void account_iteration();
   void time_iteration(CUstream stream);
   void begin_iteration();
+  void watch_iterations();
   Block* planned_place(std::size_t bytes);
   Block* unplanned_place(std::size_t pieces);
   bool repair(Block& block);
@@ -239,6 +251,7 @@ class DeviceMemory {
   Recorder* recorder_;
   PlanSource* plans_;
   Coordinator* coordinator_;
+  OperationTimer* watch_;
   std::unique_ptr<NeighbourLink> detour_;  ///< null: copies go by the GPU's own link
   std::unique_ptr<LinkGates> gates_;       ///< null: transfers take no turns
   std::int64_t fetch_slack_ = 0;           ///< of the fetches that are being submitted
@@ -288,6 +301,9 @@ class DeviceMemory {
   std::uint64_t plan_serial_ = 0;
   IterationTimer iteration_timer_;
   std::uint64_t operations_since_look_ = 0;
+  int iterations_in_place_ = 0;  ///< in a row under the plan, until they have been watched
+  bool watching_ = false;
+  bool ahead_ = false;                   ///< what is being moved is moved ahead of need
   std::vector<NamedAllocation> named_;   // scratch
   std::vector<std::uint32_t> arriving_;  // scratch
   std::vector<std::uint32_t> leaving_;   // scratch

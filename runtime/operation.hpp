@@ -37,8 +37,9 @@ struct Operation {
   std::int64_t fetched_ahead = 0;      ///< bytes that a plan fetched before it, for later ones
   std::array<PlanMark, 2> plan_marks;  ///< in the plan in place, and in a later one
 
-  bool recording = false;    ///< `details` is wanted
-  CUevent timing = nullptr;  ///< recorded before it, of OperationTimer
+  bool recording = false;     ///< `details` is wanted
+  CUevent arrival = nullptr;  ///< recorded before its waits, of OperationTimer
+  CUevent timing = nullptr;   ///< recorded after its waits and before it, the same
   OperationDetails details;
 
   void reset() {

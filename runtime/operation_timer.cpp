@@ -8,20 +8,31 @@
 
 namespace tferry::runtime {
 
+bool OperationTimer::can_time() {
+  if (stopped_ || on_their_way_.size() >= kMostOnTheirWay || g_capturing.load(std::memory_order_relaxed) > 0)
+    return false;
+  CUcontext context = nullptr;
+  return driver_.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr && open(context);
+}
+
+/// An event at the stream's tail; null where there is none to be had.
+CUevent OperationTimer::record(CUstream stream) {
+  CUevent event = take_event();
+  if (event == nullptr || driver_.cuEventRecord(event, stream) == CUDA_SUCCESS) return event;
+  spare_.push_back(event);
+  return nullptr;
+}
+
+void OperationTimer::arrive(Operation& operation) {
+  put_back(std::exchange(operation.arrival, nullptr));  // of one that was given up
+  if (operation.capturing || operation.signature == 0 || !can_time()) return;
+  operation.arrival = record(streams_.handle(operation.stream));
+}
+
 void OperationTimer::begin(Operation& operation) {
   operation.timing = nullptr;
-  if (stopped_ || operation.capturing || operation.signature == 0 ||
-      on_their_way_.size() >= kMostOnTheirWay || g_capturing.load(std::memory_order_relaxed) > 0)
-    return;
-  CUcontext context = nullptr;
-  if (driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr || !open(context)) return;
-  CUevent event = take_event();
-  if (event == nullptr) return;
-  if (driver_.cuEventRecord(event, streams_.handle(operation.stream)) == CUDA_SUCCESS) {
-    operation.timing = event;
-  } else {
-    spare_.push_back(event);
-  }
+  if (operation.capturing || operation.signature == 0 || !can_time()) return;
+  operation.timing = record(streams_.handle(operation.stream));
 }
 
 /// Aligns the clocks in the first context. False in others, and where the driver refuses.
@@ -52,24 +63,52 @@ CUevent OperationTimer::take_event() {
 }
 
 void OperationTimer::end(Operation& operation, int device, bool submitted) {
+  CUevent arrival = std::exchange(operation.arrival, nullptr);
   CUevent begin = std::exchange(operation.timing, nullptr);
-  if (begin != nullptr) {
-    CUevent end = submitted ? take_event() : nullptr;
-    CUstream stream = streams_.handle(operation.stream);
-    if (end != nullptr && driver_.cuEventRecord(end, stream) == CUDA_SUCCESS) {
-      if (told_.insert(stream).second) recorder_.activity_stream(stream, device, operation.stream + 1);
-      Timed timed{begin, end, operation.details, {}};
-      timed.details.accesses.clear();
-      timed.times.correlation = static_cast<std::uint32_t>(recorder_.next_operation());
-      timed.times.stream = operation.stream + 1;
-      timed.times.device = device;
-      on_their_way_.push_back(std::move(timed));
-    } else {
-      spare_.push_back(begin);
-      if (end != nullptr) spare_.push_back(end);
-    }
+  CUstream stream = streams_.handle(operation.stream);
+  CUevent end = begin != nullptr && submitted ? record(stream) : nullptr;
+  if (end != nullptr) {
+    if (told_.insert(stream).second)
+      recorder_.activity_stream(stream, device, operation.stream + 1, trace::StreamOwner::kProgram);
+    Timed timed;
+    if (operation.waited) timed.arrival = std::exchange(arrival, nullptr);
+    timed.begin = begin;
+    timed.end = end;
+    timed.details = operation.details;
+    timed.details.accesses.clear();
+    timed.times.correlation = static_cast<std::uint32_t>(recorder_.next_operation());
+    timed.times.stream = operation.stream + 1;
+    timed.times.device = device;
+    timed.fetched = operation.fetched;
+    timed.parked = operation.parked;
+    on_their_way_.push_back(std::move(timed));
+  } else {
+    put_back(begin);
   }
+  put_back(arrival);
   read();
+}
+
+CUevent OperationTimer::begin_copy(CUstream stream) { return can_time() ? record(stream) : nullptr; }
+
+void OperationTimer::end_copy(CUevent begin, CUstream stream, StreamIndex index, int device,
+                              trace::CopyKind kind, std::int64_t bytes, std::int64_t submit_ns) {
+  if (begin == nullptr) return;
+  Timed timed;
+  timed.begin = begin;
+  timed.end = record(stream);
+  if (timed.end == nullptr) return put_back(begin);
+  if (told_.insert(stream).second)
+    recorder_.activity_stream(stream, device, index + 1, trace::StreamOwner::kRuntime);
+  timed.details.kind = OperationDetails::Kind::kCopy;
+  timed.details.copy = kind;
+  timed.details.bytes = bytes;
+  timed.details.asynchronous = true;
+  timed.details.begin_ns = submit_ns;
+  timed.times.correlation = ++copies_;  // the order within its stream
+  timed.times.stream = index + 1;
+  timed.times.device = device;
+  on_their_way_.push_back(std::move(timed));
 }
 
 void OperationTimer::read() {
@@ -80,6 +119,7 @@ void OperationTimer::read() {
     on_their_way_.pop_front();
     read(timed);
     if (timed.begin != reference_) spare_.push_back(timed.begin);
+    put_back(timed.arrival);
     spare_.push_back(timed.end);
   }
 }
@@ -94,6 +134,10 @@ bool OperationTimer::read(const Timed& timed) {
   times.start_ns = reference_ns_ + since;
   times.end_ns = times.start_ns + duration;
   recorder_.activity(timed.details, times);
+  std::int64_t waited = 0;
+  if (timed.arrival != nullptr && elapsed(timed.arrival, timed.begin, waited) && waited >= kShortestWait)
+    recorder_.gate(times.correlation, times.start_ns - waited, times.start_ns, times.device, timed.fetched,
+                   timed.parked);
   if (since > kFarFromReference) {
     spare_.push_back(std::exchange(reference_, timed.begin));
     reference_ns_ += since;

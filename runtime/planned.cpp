@@ -12,7 +12,9 @@ namespace tferry::runtime {
 namespace {
 
 constexpr std::uint64_t kLookInterval =
-    256;  ///< operations between two looks for a plan while none is followed
+    256;                                ///< operations between two looks for a plan while none is followed
+constexpr int kSettlingIterations = 2;  ///< under a plan, before those that are watched
+constexpr int kWatchedIterations = 3;
 
 }  // namespace
 
@@ -134,7 +136,9 @@ bool DeviceMemory::bring_back(Block& block, const trace::FlatPlan::Step& step) {
     }
   }
   fetch_slack_ = slack_of(step);
+  ahead_ = true;
   all = submit_fetch(block, arriving) && all;
+  ahead_ = false;
   fetch_slack_ = 0;
   return all;
 }
@@ -163,7 +167,10 @@ bool DeviceMemory::send_away(Block& block, const trace::FlatPlan::Step& step) {
   for (std::uint32_t i = step.first; i < end; ++i) {
     if (block.pieces[i].place == Piece::Place::kOnDevice) leaving_.push_back(i);
   }
-  return leaving_.empty() || (evictable(block) && evict(block, leaving_));
+  ahead_ = true;
+  const bool gone = leaving_.empty() || (evictable(block) && evict(block, leaving_));
+  ahead_ = false;
+  return gone;
 }
 
 /// Brings everything to where the plan has it just before the return steps of this position: after the
@@ -236,6 +243,20 @@ void DeviceMemory::plan_boundary(CUstream stream, bool of_plan) {
   if (plan_ != nullptr && !plan_->follower.adopted() && plan_->follower.ready() && plan_->judge.wanted() &&
       all_change_to(*plan_))
     adopt_plan();
+  watch_iterations();
+}
+
+/// Some iterations are recorded with all their times once the plan has settled, for planned against actual.
+/// An iteration more is recorded without its operations, in which what these have allocated is freed.
+void DeviceMemory::watch_iterations() {
+  if (watch_ == nullptr) return;
+  iterations_in_place_ = following() ? iterations_in_place_ + 1 : 0;
+  watching_ = iterations_in_place_ > kSettlingIterations &&
+              iterations_in_place_ <= kSettlingIterations + kWatchedIterations;
+  if (iterations_in_place_ <= kSettlingIterations + kWatchedIterations + 1 || !watch_->idle()) return;
+  recorder_->close();
+  watch_ = nullptr;
+  recorder_ = nullptr;
 }
 
 /// Ranks that take turns change plans at the same iteration. A plan that was agreed on is not asked about
@@ -329,6 +350,7 @@ void DeviceMemory::account_iteration() {
 void DeviceMemory::time_iteration(CUstream stream) {
   using Kind = IterationTimer::Kind;
   Kind kind = plan_->follower.whole() ? Kind::kWithout : Kind::kOther;
+  if (watching_) kind = Kind::kOther;  // the events cost time
   if (planned() && kind != Kind::kOther)
     kind = plan_->follower.counts().followed != plan_->followed ? Kind::kFollowed : Kind::kUnder;
   iteration_timer_.iteration_ended(stream, kind, gates_ ? coordinator_->round(ordinal_) : 0);
@@ -338,6 +360,10 @@ void DeviceMemory::time_iteration(CUstream stream) {
       plan_->judge.took_without(time->ns);
     } else {
       plan_->judge.took_under(time->ns);
+    }
+    if (time->kind == Kind::kUnder) {
+      count(counters_.plan_off_ns, time->ns);
+      count(counters_.plan_off_timed);
     }
     if (time->kind != Kind::kFollowed) continue;
     counters_.plan_last_ns = time->ns;

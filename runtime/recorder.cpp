@@ -195,27 +195,31 @@ void Recorder::operation(const OperationDetails& details, CUstream stream, Seque
       break;
   }
   if (!details.accesses.empty()) spool_->append_accesses(details.begin_ns, operations_, details.accesses);
-  if (fetched > 0 || parked > 0) {
-    trace::GateRecord gate;
-    gate.time_ns = details.begin_ns;
-    gate.end_ns = details.ready_ns;
-    gate.operation = operations_;
-    gate.fetch_bytes = fetched;
-    gate.room_bytes = parked;
-    gate.device = device;
-    gate.on_gpu = 1;
-    spool_->append(gate);
-  }
+  if (fetched > 0 || parked > 0)
+    gate(operations_, details.begin_ns, details.ready_ns, device, fetched, parked);
 }
 
-void Recorder::activity_stream(CUstream stream, int device, std::uint32_t id) {
+void Recorder::gate(std::uint64_t operation, std::int64_t start_ns, std::int64_t end_ns, int device,
+                    std::int64_t fetched, std::int64_t parked) {
+  trace::GateRecord record;
+  record.time_ns = start_ns;
+  record.end_ns = end_ns;
+  record.operation = operation;
+  record.fetch_bytes = fetched;
+  record.room_bytes = parked;
+  record.device = device;
+  record.on_gpu = 1;
+  spool_->append(record);
+}
+
+void Recorder::activity_stream(CUstream stream, int device, std::uint32_t id, trace::StreamOwner owner) {
   trace::StreamRecord record;
   record.time_ns = 1;  // of all times: calls were made before
   record.handle = handle_of(stream);
   record.context_id = static_cast<std::uint32_t>(device) + 1;
   record.stream_id = id;
   record.device = device;
-  record.owner = trace::StreamOwner::kProgram;
+  record.owner = owner;
   spool_->append(record);
 }
 
@@ -251,11 +255,12 @@ void Recorder::activity(const OperationDetails& details, const ActivityTimes& ti
 }
 
 void Recorder::transfer(trace::TransferKind kind, const Block& block, std::uint32_t first_piece,
-                        std::int64_t bytes, std::size_t chunk_size, CUstream stream, std::uint64_t sequence) {
+                        std::int64_t bytes, std::size_t chunk_size, CUstream stream, std::uint64_t sequence,
+                        std::int64_t submit_ns, bool ahead) {
   trace::TransferRecord record;
-  record.time_ns = trace::SpoolWriter::now_ns();
+  record.time_ns = submit_ns;
   record.allocation = block.buffer_id;
-  record.operation = next_operation();
+  record.operation = ahead ? 0 : next_operation();
   record.offset = static_cast<std::int64_t>(first_piece * chunk_size);
   record.bytes = bytes;
   record.stream = handle_of(stream);

@@ -75,14 +75,19 @@ class Recorder {
   /// The operation was submitted as number `sequence` (from 0) of its stream.
   void operation(const OperationDetails& details, CUstream stream, Sequence sequence, int device,
                  bool captured, std::int64_t fetched, std::int64_t parked);
+  /// The GPU waited with the operation of that number from one time to the other.
+  void gate(std::uint64_t operation, std::int64_t start_ns, std::int64_t end_ns, int device,
+            std::int64_t fetched, std::int64_t parked);
   /// The activity records of operations on this stream name it by this id from now on.
-  void activity_stream(CUstream stream, int device, std::uint32_t id);
+  void activity_stream(CUstream stream, int device, std::uint32_t id, trace::StreamOwner owner);
   /// An operation ran.
   void activity(const OperationDetails& details, const ActivityTimes& times);
   /// The number that the operation being acquired will have.
   std::uint64_t next_operation() const { return operations_ + 1; }
+  /// Submitted at `submit_ns`; `ahead`: of need, not on behalf of the operation being acquired.
   void transfer(trace::TransferKind kind, const Block& block, std::uint32_t first_piece, std::int64_t bytes,
-                std::size_t chunk_size, CUstream stream, std::uint64_t sequence);
+                std::size_t chunk_size, CUstream stream, std::uint64_t sequence, std::int64_t submit_ns,
+                bool ahead);
 
   static std::uint64_t handle_of(CUstream stream) {
     return stream == CU_STREAM_LEGACY ? 0 : reinterpret_cast<std::uint64_t>(stream);

@@ -275,7 +275,9 @@ void DeviceMemory::reclaim_again(const Operation& operation) {
     for (std::uint32_t k = 0; k < block.piece_count() && leaving_.size() < pieces; ++k) {
       if (block.pieces[k].place == Piece::Place::kOnDevice) leaving_.push_back(k);
     }
+    ahead_ = true;
     if (evictable(block)) evict(block, leaving_);
+    ahead_ = false;
     block.repeated_use = use;
   }
 }
@@ -336,6 +338,25 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
   return true;
 }
 
+/// A copy is about to be submitted.
+DeviceMemory::SubmittedCopy DeviceMemory::before_copy(CUstream stream) {
+  if (recorder_ == nullptr || (watch_ != nullptr && !watching_)) return {};
+  return {StatusPage::now_ns(), watch_ != nullptr ? watch_->begin_copy(stream) : nullptr};
+}
+
+/// It was, of these pieces, as number `sequence` of its stream.
+void DeviceMemory::note_copy(trace::TransferKind kind, const Block& block,
+                             std::span<const std::uint32_t> pieces, CUstream stream, StreamIndex index,
+                             std::uint64_t sequence, const SubmittedCopy& copy) {
+  if (copy.ns == 0) return;
+  const auto bytes = static_cast<std::int64_t>(pieces.size() * chunk_size());
+  recorder_->transfer(kind, block, pieces.front(), bytes, chunk_size(), stream, sequence, copy.ns, ahead_);
+  const bool out = kind == trace::TransferKind::kPark;
+  if (watch_ != nullptr)
+    watch_->end_copy(copy.timing, stream, index, ordinal_,
+                     out ? trace::CopyKind::kDeviceToHost : trace::CopyKind::kHostToDevice, bytes, copy.ns);
+}
+
 /// One copy to the host, of pieces whose chunks and slots are neighbours, behind the last use of the block
 /// and the eviction before.
 bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass) {
@@ -348,14 +369,12 @@ bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces,
   const Piece& piece = block.pieces[pieces.front()];
   const std::size_t bytes = pieces.size() * chunk_size();
   pass.before_copy(lane.handle, bytes);
+  const SubmittedCopy noted = before_copy(lane.handle);
   if (move_out((*host_)[piece.slot].address, pool_->alias(piece.chunk), bytes, lane.handle) != CUDA_SUCCESS) {
     return false;
   }
   count(counters_.evictions);
-  if (recorder_ != nullptr) {
-    recorder_->transfer(trace::TransferKind::kPark, block, pieces.front(), static_cast<std::int64_t>(bytes),
-                        chunk_size(), lane.handle, lane.copies);
-  }
+  note_copy(trace::TransferKind::kPark, block, pieces, lane.handle, lane.stream, lane.copies, noted);
   ++lane.copies;
   if (!pass.gated()) out_turn_ = (out_turn_ + 1) % out_.size();
   last_out_ = streams_.stamp(lane.stream);
@@ -389,14 +408,13 @@ bool DeviceMemory::submit_fetch(Block& block, std::span<const std::uint32_t> pie
       [&](std::size_t first, std::size_t run) {
         const Piece& piece = block.pieces[pieces[first]];
         pass->before_copy(in_handle_, run * size);
+        const SubmittedCopy noted = before_copy(in_handle_);
         if (move_in(pool_->alias(piece.chunk), (*host_)[piece.slot].address, run * size) != CUDA_SUCCESS) {
           return false;
         }
         count(counters_.fetches);
-        if (recorder_ != nullptr) {
-          recorder_->transfer(trace::TransferKind::kFetch, block, pieces[first],
-                              static_cast<std::int64_t>(run * size), size, in_handle_, copies_in_);
-        }
+        note_copy(trace::TransferKind::kFetch, block, pieces.subspan(first, run), in_handle_, in_, copies_in_,
+                  noted);
         ++copies_in_;
         return true;
       });

@@ -106,8 +106,9 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
   if (recorder_ && config_.access_direction && !config_.managed)
     probe_ = std::make_unique<AccessProbe>(driver, *recorder_, status_);
-  if (recorder_ && !config_.times) other_memory_ = std::make_unique<OtherMemory>(*recorder_);
-  if (recorder_ && config_.times) timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
+  if (recorder_ && !config_.times && !config_.watch) other_memory_ = std::make_unique<OtherMemory>(*recorder_);
+  if (recorder_ && (config_.times || config_.watch))
+    timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
 }
 
 DeviceMemory* Runtime::current_device(bool create) {
@@ -123,7 +124,7 @@ DeviceMemory* Runtime::current_device(bool create) {
   auto memory = std::make_unique<DeviceMemory>(
       DeviceMemory::Environment{driver_, config_, status_, streams_, recorder_.get(),
                                 planned_device_ < 0 || planned_device_ == device ? &plans_ : nullptr,
-                                coordinator_},
+                                coordinator_, config_.watch ? timer_.get() : nullptr},
       static_cast<int>(device), device, context);
   if (!memory->open(space_, std::min(count, trace::kMaxDevices))) {
     refused_[index] = true;
@@ -334,7 +335,10 @@ void Runtime::end(Operation& operation, bool submitted) {
   }
   if (DeviceMemory* planner = device_of(operation)) {
     planner->plan_end(operation, submitted);
-    if (planner->ordinal() == planned_device_) following_ = planner->planned();
+    if (planner->ordinal() == planned_device_) {
+      following_ = planner->planned();
+      watching_ = planner->watching();
+    }
   }
   trace::DeviceStatus& counters = status_.device(device);
   count(counters.operations);
@@ -348,8 +352,10 @@ void Runtime::end(Operation& operation, bool submitted) {
                         parked);
   if (operation.recording && submitted) {
     const Sequence sequence = stamp != nullptr ? moment.sequence - 1 : 0;
+    // Of what is watched the timer tells how long the GPU itself waited.
+    const bool gates = !config_.watch;
     recorder_->operation(operation.details, streams_.handle(operation.stream), sequence, device,
-                         operation.capturing, operation.fetched, operation.parked);
+                         operation.capturing, gates ? operation.fetched : 0, gates ? operation.parked : 0);
   }
   if (waiting_ > 0) pins_dropped_.notify_all();
 }
@@ -587,7 +593,10 @@ void Runtime::context_ended(CUcontext context) {
     pushed = true;
   }
   streams_.forget_context(context);
-  if (timer_) timer_->forget_context(context);
+  if (timer_) {
+    timer_->read();
+    timer_->forget_context(context);
+  }
   functions_.forget_all();
   bool any = false;
   for (auto& memory : devices_) {

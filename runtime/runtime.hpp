@@ -156,8 +156,11 @@ class Runtime {
   static void note_access(Operation& operation, const DeviceMemory::Named& named, CUdeviceptr address,
                           trace::AccessKind kind, std::int64_t bytes, trace::KnownBy known_by);
   /// Operations are recorded. For a plan that is made while the job runs: until one is in place, or the spool
-  /// is full.
-  bool recording() const { return recorder_ && (!timer_ || (!following_ && !recorder_->over())); }
+  /// is full; of a job that is watched: those of the iterations that are.
+  bool recording() const {
+    if (!recorder_ || !timer_) return recorder_ != nullptr;
+    return config_.watch ? watching_ : !following_ && !recorder_->over();
+  }
   CUresult acquire(Operation& operation, std::unique_lock<std::mutex>& lock);
   DeviceMemory* device_of(const Operation& operation) const;
   int ordinal_of(const Operation& operation) const;
@@ -178,9 +181,10 @@ class Runtime {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<OtherMemory> other_memory_;  ///< null: the job is not recorded, or for a plan only
   std::unique_ptr<AccessProbe> probe_;
-  std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed, and recording is not for a plan
+  std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed, and all is recorded or nothing
   bool swapping_ = false;                  ///< something had to leave the device
   bool following_ = false;                 ///< a plan is in place
+  bool watching_ = false;                  ///< and this iteration is recorded
   PlanSource plans_;
   Coordinator* coordinator_ = nullptr;  ///< null: transfers take no turns
   int planned_device_ = -1;             ///< the first device used: plans are for one
@@ -216,9 +220,11 @@ CUresult Runtime::begin(Operation& operation, CUstream stream, bool per_thread, 
   operation.capturing = state == CaptureState::kYes;
   operation.stream = streams_.find(stream, per_thread, operation.capturing);
   collect(operation);
+  const bool timed = timer_ && swapping_ && operation.recording;
+  if (timed && config_.watch) timer_->arrive(operation);
   const CUresult result = acquire(operation, lock);
   if (result == CUDA_SUCCESS) ++in_flight_;
-  if (result == CUDA_SUCCESS && timer_ && swapping_ && operation.recording) timer_->begin(operation);
+  if (result == CUDA_SUCCESS && timed) timer_->begin(operation);
   if (operation.recording) operation.details.ready_ns = StatusPage::now_ns();
   return result;
 }

@@ -32,7 +32,9 @@ inline constexpr const char* kRecord =
     "TFERRY_RECORD";  ///< 1: the runtime writes what the hooks see to a spool
 inline constexpr const char* kTimes =
     "TFERRY_TIMES";  ///< 1, with TFERRY_RECORD: for a plan made while the job runs; see docs/runtime.md
-inline constexpr const char* kOff = "TFERRY_OFF";              ///< 1: every hook passes through
+inline constexpr const char* kWatch = "TFERRY_WATCH";  ///< 1, with TFERRY_RECORD: a few iterations under the
+                                                       ///< plan are recorded, with their times
+inline constexpr const char* kOff = "TFERRY_OFF";      ///< 1: every hook passes through
 inline constexpr const char* kChunkSize = "TFERRY_CHUNK";      ///< BYTES of one device handle, a power of two
 inline constexpr const char* kMovableSize = "TFERRY_MOVABLE";  ///< BYTES from which an allocation can move
 inline constexpr const char* kDriverPath = "TFERRY_DRIVER";  ///< file name of the CUDA driver to open (tests)

@@ -11,7 +11,7 @@ namespace tferry::trace {
 /// store even after SIGKILL. Sizes are bytes, times nanoseconds of CLOCK_MONOTONIC. Only the job writes;
 /// every field is a lock-free atomic, written relaxed. A file with another magic or version is not read.
 inline constexpr std::uint64_t kJobStatusMagic = 0x5359'5252'4546'5401;  // "\1TFERRYS"
-inline constexpr std::uint32_t kJobStatusVersion = 4;
+inline constexpr std::uint32_t kJobStatusVersion = 5;
 inline constexpr int kMaxDevices = 16;
 
 /// Why an allocation stays in GPU memory whatever the pressure. Order is the file format.
@@ -85,6 +85,8 @@ struct DeviceStatus {
       plan_iterations_timed;  ///< followed ones whose time is in the next two: not the first, nor the last
   Counter plan_last_ns;       ///< from the end of one to the end of the next, by the GPU's clock
   Counter plan_measured_ns;   ///< their sum
+  Counter plan_off_timed;     ///< the same of iterations that did not do exactly what the plan says
+  Counter plan_off_ns;        ///< their sum
   Counter plan_predicted_ns;  ///< of an iteration, as the plan in place says; 0: unknown, and so below
   Counter plan_bound_ns;
   Counter plan_in_memory_ns;

@@ -189,7 +189,7 @@ struct RunRow {
   std::optional<std::int64_t> budget_bytes = {};
   std::optional<std::int64_t> peak_bytes = {};
   std::optional<std::int64_t> iterations = {};
-  std::optional<std::int64_t> iteration_ns = {};  ///< median
+  std::optional<std::int64_t> iteration_ns = {};  ///< of those that followed the plan, mean
   std::optional<std::int64_t> predicted_ns = {};
   std::optional<std::int64_t> bound_ns = {};
   std::optional<std::int64_t> in_memory_ns = {};
@@ -199,7 +199,7 @@ struct RunRow {
   std::optional<std::int64_t> bytes_in = {};  ///< per iteration
   std::optional<std::int64_t> bytes_out = {};
   std::optional<std::int64_t> late_fetches = {};
-  std::optional<std::int64_t> wait_ns = {};              ///< per iteration
+  std::optional<std::int64_t> wait_ns = {};              ///< of the GPU for memory, per iteration
   std::optional<std::int64_t> iterations_followed = {};  ///< in which every operation was where the plan says
   std::optional<std::int64_t> departures = {};           ///< times that the job left the plan
   std::optional<std::int64_t> mappings = {};             ///< mapping calls in iterations under the plan

@@ -131,6 +131,30 @@ bool find_typical(RankAnalysis& rank, const std::optional<trace::MemoryRules>& m
   return true;
 }
 
+bool find_planned(RankAnalysis& run, const RankAnalysis& planned, const trace::MemoryRules& memory) {
+  using Source = SessionRecording::Source;
+  const IterationSpan known = planned.iterations->spans[planned.typical->regular.back()];
+  const auto first = planned.source.sources.begin() + static_cast<std::ptrdiff_t>(known.begin);
+  const auto last = planned.source.sources.begin() + static_cast<std::ptrdiff_t>(known.end);
+  const std::vector<Source>& done = run.source.sources;
+  Iterations iterations;
+  iterations.period = known.size();
+  iterations.confidence = 1;
+  for (auto from = done.begin();;) {
+    from = std::search(from, done.end(), first, last,
+                       [](const Source& a, const Source& b) { return a.identity == b.identity; });
+    if (from == done.end()) break;
+    const auto begin = static_cast<std::size_t>(from - done.begin());
+    iterations.spans.push_back({begin, begin + known.size()});
+    from += static_cast<std::ptrdiff_t>(known.size());
+  }
+  if (iterations.spans.empty()) return false;
+  count_memory(run.source.recording, memory);
+  run.typical = typical_iteration(run.source.recording, iterations);
+  run.iterations = std::move(iterations);
+  return true;
+}
+
 RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
                                const std::string& link_known_by, const AnalysisOptions& options) {
   RankAnalysis rank;

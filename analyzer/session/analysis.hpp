@@ -59,7 +59,11 @@ std::vector<RankAnalysis> analyze_session(trace::Session& session, const Analysi
 /// begin where the fewest bytes are alive. False where there is no clear period.
 bool find_typical(RankAnalysis& rank, const std::optional<trace::MemoryRules>& memory);
 
-/// The same for one recording.
+/// The same for a run under a plan that was made for `planned`: iterations are where the run did exactly the
+/// operations of that plan's, and begin where they do. False where it never did.
+bool find_planned(RankAnalysis& run, const RankAnalysis& planned, const trace::MemoryRules& memory);
+
+/// The same as analyze_session for one recording.
 RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
                                const std::string& link_known_by, const AnalysisOptions& options);
 

@@ -95,6 +95,37 @@ TEST_F(PlannedRunTest, PredictionAndOutcomeGoIntoASessionOfItsOwn) {
   EXPECT_TRUE(sh("$T report plan " + session).printed("Runs under plans"));
 }
 
+TEST_F(PlannedRunTest, SomeIterationsAreWatchedAndTellWhatWasWaitedFor) {
+  planned();
+  const std::string job = std::string(kJob) + "12";
+  const Ended run = sh("$T run --plan a.tferry -o run.tferry " + job);
+  ASSERT_EQ(run.exit_code(), 0) << run.err;
+  EXPECT_EQ(count("run.tferry", "iteration WHERE regular = 1"), 3);
+  EXPECT_EQ(count("run.tferry", "operation"), 3 * count("a.tferry", "operation WHERE iteration_id = 1"));
+  EXPECT_EQ(count("run.tferry", "kernel WHERE start_ns IS NULL OR end_ns < start_ns"), 0);
+  EXPECT_EQ(count("run.tferry", "swap WHERE memcpy_id IS NULL"), 0);
+  EXPECT_GE(count("run.tferry", "swap WHERE kind = 2"),
+            3 * count("run.tferry", "plan_action WHERE kind = 2"));
+  EXPECT_EQ(count("run.tferry", "plan_action WHERE tensor NOT IN (SELECT name FROM tensor)"), 0)
+      << "tensors have the plan's names";
+  EXPECT_EQ(count("run.tferry", "loss"), 0);
+
+  // 36 MiB each way on a link so slow that this alone takes far longer than the kernels.
+  const Ended slow = sh("SWD_H2D_GBPS=0.2 $T run --plan a.tferry -o slow.tferry " + job);
+  ASSERT_EQ(slow.exit_code(), 0) << slow.err;
+  EXPECT_EQ(answer(slow), answer(run));
+  EXPECT_EQ(ask("slow.tferry", "SELECT wait_ns > 100000000 FROM run"), "1") << slow.err;
+  EXPECT_EQ(
+      ask("slow.tferry", "SELECT sum(gate.end_ns - gate.start_ns) / 3 = (SELECT wait_ns FROM run) FROM gate"),
+      "1");
+  // Waits end when a fetch does.
+  EXPECT_GT(
+      count("slow.tferry",
+            "gate WHERE EXISTS (SELECT 1 FROM swap JOIN memcpy ON memcpy.id = memcpy_id WHERE swap.kind "
+            "= 2 AND abs(memcpy.end_ns - gate.end_ns) < 100000)"),
+      0);
+}
+
 TEST_F(PlannedRunTest, WhatWasPredictedIsKeptWhateverBecomesOfTheJob) {
   planned();
   const Ended run = sh("exec $T run --plan a.tferry -o killed.tferry sh -c 'kill -9 $$'");

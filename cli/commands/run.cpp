@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <unistd.h>
@@ -93,6 +94,7 @@ JobEnd RunCommand::run() const {
     planned->hand_over(directory.path(), environment);
     console.notice("plan: " + planned->describe());
     begin_session(*planned, environment, console);
+    planned->watch(directory.path(), environment);
   }
   std::optional<LivePlannerProcess> planner;
   if (plans_itself(checked)) planner.emplace(directory.path(), checked.movable, environment, console);
@@ -115,7 +117,7 @@ JobEnd RunCommand::run() const {
     try {
       planned->keep_outcome(summary, directory.path());
       if (planned->session()) console.notice("session: " + planned->session()->string());
-    } catch (const trace::SessionError& error) {
+    } catch (const std::exception& error) {  // the job's own end is what counts
       console.warning(fmt::format("the outcome is not kept: {}", error.what()));
     }
   }

@@ -5,10 +5,13 @@
 #include "cli/byte_size.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/environment.hpp"
+#include "cli/job/run_directory.hpp"
 #include "cli/output_file.hpp"
 #include "cli/plan/open_plan.hpp"
 #include "cli/plan/rank_plans.hpp"
 #include "cli/plan/slot_rows.hpp"
+#include "cli/plan/watched_run.hpp"
+#include "cli/session/build_session.hpp"
 #include "cli/session/edit_session.hpp"
 #include "trace/flat_plan.hpp"
 #include "trace/job_environment.hpp"
@@ -16,10 +19,15 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <fstream>
+
 namespace tferry::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kWatchedBytes = std::int64_t{64} << 20;  ///< of each process, in memory
 
 /// The device of a process under the plan, as far as one reported.
 const DeviceSummary* planned_device(const RunSummary& summary, const ProcessSummary** process) {
@@ -143,9 +151,6 @@ void PlannedRun::hand_over(const fs::path& run_directory, Environment& environme
 void PlannedRun::keep_prediction(const fs::path& session, bool force) {
   trace::SessionWriter writer =
       trace::SessionWriter::create(session.string(), {.force = force, .build_directory = ""});
-  writer.set_meta("recorded_by", "tferry run --plan");
-  writer.set_meta("plan.session", fs::absolute(reference_.session).string());
-  writer.set_meta("plan.number", std::to_string(stored_.row.id));
   trace::PlanRow plan = stored_.row;
   writer.insert(trace::ProcessRow{.id = plan.process_id});
   trace::DeviceRow device;
@@ -153,30 +158,81 @@ void PlannedRun::keep_prediction(const fs::path& session, bool force) {
   writer.insert(device);
   writer.insert(trace::ProcessDeviceRow{
       .process_id = plan.process_id, .ordinal = stored_.ordinal, .device_id = device.id});
-  plan.name = name_;
-  analyzer::insert_plan(writer, plan, stored_.rank, stored_.placed, {});
+  insert_plan(writer, plan);
   writer.publish();
   session_ = session;
 }
 
+/// Where the plan comes from, and all of it, for the process and GPU that `plan` says.
+void PlannedRun::insert_plan(trace::SessionWriter& writer, trace::PlanRow plan) const {
+  writer.set_meta("recorded_by", "tferry run --plan");
+  writer.set_meta("plan.session", fs::absolute(reference_.session).string());
+  writer.set_meta("plan.number", std::to_string(stored_.row.id));
+  plan.name = name_;
+  analyzer::insert_plan(writer, plan, stored_.rank, stored_.placed, {});
+}
+
+void PlannedRun::watch(const fs::path& run_directory, Environment& environment) const {
+  if (!session_) return;
+  std::ofstream(run_directory / RunDirectory::kPassing) << "watched under a plan\n";
+  environment.set(trace::environment::kRecord, "1");
+  environment.set(trace::environment::kWatch, "1");
+  environment.set(trace::environment::kSpoolLimit, std::to_string(kWatchedBytes));
+}
+
 void PlannedRun::keep_outcome(const RunSummary& summary, const fs::path& run_directory) const {
   if (!session_) return;
-  edit_session(*session_, *session_, true, [&](trace::SessionWriter& writer) {
+  const ProcessSummary* process = nullptr;
+  const DeviceSummary* device = planned_device(summary, &process);
+  std::optional<WatchedRun> watched;
+  std::optional<WatchedRun::Figures> figures;
+  std::string unknown = "nothing was recorded of the run";
+  const std::vector<std::string> spools = find_spools(run_directory);
+  if (device != nullptr && !spools.empty()) {
+    try {
+      watched.emplace(spools, *session_, std::vector{process->process});
+      figures = watched->analyze(process->process.pid, device->counters.device, stored_);
+    } catch (const std::exception& error) {  // what was counted is kept all the same
+      unknown = error.what();
+    }
+  }
+  edit_session(figures ? watched->path() : *session_, *session_, true, [&](trace::SessionWriter& writer) {
     writer.set_meta("job.end", summary.end.signalled ? fmt::format("signal {}", summary.end.code)
                                                      : fmt::format("exit code {}", summary.end.code));
     writer.set_meta("job.duration_ns", std::to_string(summary.end.duration_ns));
     keep_slot_use(writer, summary);
     keep_slots(writer, run_directory);
-    const ProcessSummary* process = nullptr;
-    const DeviceSummary* device = planned_device(summary, &process);
     if (device == nullptr) return;
-    writer.clear<trace::ProcessRow>();
-    trace::ProcessRow row{.id = stored_.row.process_id, .pid = process->process.pid};
-    row.command = process->process.command;
-    row.start_ns = process->process.started_ns;
-    row.end_ns = process->process.ended_ns;
-    writer.insert(row);
-    writer.insert(run_row(stored_.row, device->counters));
+    trace::PlanRow plan = stored_.row;
+    trace::RunRow run = run_row(plan, device->counters);
+    if (figures) {
+      plan.process_id = run.process_id = figures->process_id;
+      plan.device_id = run.device_id = figures->device_id;
+      run.wait_ns = figures->wait_ns;
+      if (!run.iteration_ns) run.iteration_ns = figures->iteration_ns;
+      insert_plan(writer, plan);
+      if (figures->iterations > 0)
+        writer.insert(trace::RecordedRangeRow{.process_id = figures->process_id,
+                                              .number = 0,
+                                              .what = "iterations under the plan",
+                                              .start_ns = figures->from_ns,
+                                              .end_ns = figures->to_ns});
+    } else {
+      writer.set_meta("watched.unknown", unknown);
+      writer.clear<trace::ProcessRow>();
+      trace::ProcessRow row{.id = plan.process_id, .pid = process->process.pid};
+      row.command = process->process.command;
+      row.start_ns = process->process.started_ns;
+      row.end_ns = process->process.ended_ns;
+      writer.insert(row);
+    }
+    if (const Figure ns = per_iteration(device->counters.plan_off_ns, device->counters.plan_off_timed)) {
+      writer.set_meta("off_plan.iterations", std::to_string(*device->counters.plan_off_timed));
+      writer.set_meta("off_plan.iteration_ns", std::to_string(*ns));
+      writer.set_meta("on_plan.iterations",
+                      std::to_string(device->counters.plan_iterations_timed.value_or(0)));
+    }
+    writer.insert(run);
   });
 }
 

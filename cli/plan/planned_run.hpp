@@ -6,6 +6,7 @@
 #include "cli/job/job_settings.hpp"
 #include "cli/plan/plan_reference.hpp"
 #include "cli/report/run_summary.hpp"
+#include "trace/session_writer.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -41,12 +42,17 @@ class PlannedRun {
 
   /// Begins the run's session: the plan and its prediction, with its digest. Throws trace::SessionError.
   void keep_prediction(const std::filesystem::path& session, bool force);
-  /// Adds what became of it, with what the job's processes left in the run directory. Nothing happens where
-  /// the session was not begun. Throws trace::SessionError.
+  /// Once the session was begun: has the runtime record a few iterations under the plan into the run
+  /// directory, with the times of operations, movements and waits.
+  void watch(const std::filesystem::path& run_directory, Environment& environment) const;
+  /// Adds what became of it, and what was recorded of it. Nothing happens where the session was not begun.
+  /// Throws trace::SessionError.
   void keep_outcome(const RunSummary& summary, const std::filesystem::path& run_directory) const;
   const std::optional<std::filesystem::path>& session() const { return session_; }
 
  private:
+  void insert_plan(trace::SessionWriter& writer, trace::PlanRow plan) const;
+
   PlanReference reference_;
   analyzer::StoredPlan stored_;
   std::vector<analyzer::StoredPlan> others_;  ///< of the ranks after the first, where each has its own

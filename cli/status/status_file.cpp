@@ -80,6 +80,8 @@ constexpr std::array kCounters = {
     TFERRY_COUNTER(plan_iterations_timed),
     TFERRY_COUNTER(plan_last_ns),
     TFERRY_COUNTER(plan_measured_ns),
+    TFERRY_COUNTER(plan_off_timed),
+    TFERRY_COUNTER(plan_off_ns),
     TFERRY_COUNTER(plan_predicted_ns),
     TFERRY_COUNTER(plan_bound_ns),
     TFERRY_COUNTER(plan_in_memory_ns),

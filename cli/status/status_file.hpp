@@ -24,8 +24,8 @@ struct DeviceSnapshot {
   Figure plan_state, plan_adoptions, plan_iterations, plan_iterations_followed, plan_operations, plan_matched,
       plan_departures, plan_rejoins, plan_actions_due, plan_actions_done, plan_placed, plan_conflicts,
       plan_surprises, plan_late_fetches, plan_late_bytes, plan_mappings, plan_set_up_mappings, plan_bytes_out,
-      plan_bytes_in, plan_iterations_timed, plan_last_ns, plan_measured_ns, plan_predicted_ns, plan_bound_ns,
-      plan_in_memory_ns, plan_forced_bytes;
+      plan_bytes_in, plan_iterations_timed, plan_last_ns, plan_measured_ns, plan_off_timed, plan_off_ns,
+      plan_predicted_ns, plan_bound_ns, plan_in_memory_ns, plan_forced_bytes;
   Figure slot_members, slot_rank, slots_asked, slots_granted, slots_used, slots_ahead, slots_expired,
       slot_wait_ns;
   std::array<Figure, static_cast<std::size_t>(trace::ResidentReason::kCount)> resident_count, resident_bytes;
