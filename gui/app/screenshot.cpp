@@ -93,7 +93,7 @@ void fill(Scene& scene, const OpenSession& open, int height) {
 
 TimeRange asked_range(const Options& options, const Overview& overview) {
   const TimeRange all = overview.range;
-  TimeRange range = all;
+  TimeRange range = options.from.empty() && options.to.empty() ? overview.shown_first : all;
   if (!options.from.empty()) range.from_ns = overview.origin_ns + cli::parse_duration(options.from, "--from");
   if (!options.to.empty()) range.to_ns = overview.origin_ns + cli::parse_duration(options.to, "--to");
   if (range.from_ns >= range.to_ns || range.from_ns >= all.to_ns || range.to_ns <= all.from_ns) {

@@ -1,10 +1,14 @@
 #include "gui/report/panel_reports.hpp"
+#include "gui/session/moves_lane.hpp"
 #include "gui/session/plan_lane.hpp"
+#include "gui/time/time_text.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tferry::gui {
 namespace {
@@ -49,8 +53,23 @@ cli::Table planned(const cli::Scope& scope) {
   return table;
 }
 
-/// What the runtime did, and how long operations waited for it. A gate's time is shared out by bytes among
-/// the fetches that were made on behalf of its operation.
+struct Moved {
+  std::int64_t evictions = 0, fetches = 0, late = 0, fetched = 0, lost_ns = 0;
+};
+
+/// Of allocations, as the analysis calls them.
+std::map<std::int64_t, std::string> names(const cli::Scope& scope) {
+  std::map<std::int64_t, std::string> names;
+  const auto add = [&](trace::Statement& row) { names.try_emplace(row.integer(0), row.shown(1)); };
+  scope.select(
+      "SELECT allocation_id, min(coalesce(tensor.name, 'tensor ' || tensor.id)) FROM tensor_allocation JOIN "
+      "tensor ON tensor.id = tensor_id GROUP BY 1",
+      add);
+  scope.select("SELECT id, 'allocation ' || allocation FROM allocation", add);
+  return names;
+}
+
+/// What the runtime did, and how long operations waited for it.
 cli::Table actual(const cli::Scope& scope) {
   cli::Table table("late", "Actual: what the runtime moved, and the time lost per tensor",
                    {{"tensor"},
@@ -59,38 +78,38 @@ cli::Table actual(const cli::Scope& scope) {
                     {"late", cli::Unit::kCount},
                     {"fetched", cli::Unit::kBytes},
                     {"waited", cli::Unit::kNanoseconds}});
-  scope.select(
-      "WITH wait AS (SELECT process_id AS p, operation AS o, sum(end_ns - start_ns) AS ns FROM gate GROUP BY "
-      "1, 2), "
-      "share AS (SELECT process_id AS p, operation AS o, sum(bytes) AS bytes FROM swap WHERE kind = 2 AND "
-      "operation IS "
-      "NOT NULL GROUP BY 1, 2), named AS (SELECT allocation_id AS a, min(coalesce(tensor.name, 'tensor ' || "
-      "tensor.id)) "
-      "AS name FROM tensor_allocation JOIN tensor ON tensor.id = tensor_id GROUP BY 1) "
-      "SELECT coalesce(named.name, 'allocation ' || allocation.allocation, '-'), sum(swap.kind = 1), "
-      "sum(swap.kind = 2), "
-      "sum(swap.kind = 2 AND wait.ns IS NOT NULL), sum(CASE WHEN swap.kind = 2 THEN swap.bytes ELSE 0 END), "
-      "sum(CASE "
-      "WHEN swap.kind = 2 THEN coalesce(wait.ns * 1.0 * swap.bytes / share.bytes, 0) ELSE 0 END) FROM swap "
-      "LEFT JOIN "
-      "allocation ON allocation.id = swap.allocation_id LEFT JOIN named ON named.a = swap.allocation_id LEFT "
-      "JOIN wait ON "
-      "wait.p = swap.process_id AND wait.o = swap.operation LEFT JOIN share ON share.p = swap.process_id AND "
-      "share.o = "
-      "swap.operation WHERE " +
-          scope.condition("swap.process_id", "swap.device_id", "submit_ns") +
-          " GROUP BY 1 ORDER BY 6 DESC, 5 DESC",
-      [&](trace::Statement& row) {
-        table.add(cli::KnownBy::kMeasured, {row.shown(0), row.integer(1), row.integer(2), row.integer(3),
-                                            row.integer(4), row.real(5)});
-      });
+  const std::map<std::int64_t, std::string> known = names(scope);
+  std::map<std::string, Moved> by_name;
+  const auto add = [&](const MoveLoss& move) {
+    const auto name = known.find(move.allocation_id);
+    Moved& moved = by_name[name == known.end() ? "-" : name->second];
+    moved.evictions += move.kind == trace::TransferKind::kPark;
+    if (move.kind != trace::TransferKind::kFetch) return;
+    ++moved.fetches;
+    moved.late += move.late_ns > 0;
+    moved.fetched += move.bytes;
+    moved.lost_ns += move.lost_ns;
+  };
+  const std::int64_t others =
+      read_move_losses(scope.session(), scope.condition("swap.process_id", "swap.device_id", "submit_ns"),
+                       scope.condition("gate.process_id", "gate.device_id", "gate.start_ns"), add);
+  std::vector<std::pair<std::string, Moved>> rows(by_name.begin(), by_name.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.lost_ns, a.second.fetched) > std::pair(b.second.lost_ns, b.second.fetched);
+  });
+  for (const auto& [name, moved] : rows)
+    table.add(cli::KnownBy::kMeasured,
+              {name, moved.evictions, moved.fetches, moved.late, moved.fetched, moved.lost_ns});
   if (table.rows.empty()) {
     table.notes.emplace_back(
-        "nothing was moved while this session was recorded; tferry profile --budget records a job while it "
-        "parks");
-  } else {
-    table.notes.emplace_back("late: an operation waited for it; in the timeline these have a mark");
+        "nothing was moved while this session was recorded; tferry run --plan and tferry profile --budget "
+        "record a job while it parks");
+    return table;
   }
+  table.notes.emplace_back("late: an operation waited for it; in the timeline these have a mark");
+  if (others > 0)
+    table.notes.emplace_back("beside these, operations waited " + duration_text(others).toStdString() +
+                             " for room, or for operations before them");
   return table;
 }
 

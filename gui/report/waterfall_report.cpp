@@ -1,6 +1,8 @@
 #include "gui/report/panel_reports.hpp"
+#include "gui/time/time_text.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,8 +94,29 @@ Part contention(const cli::Scope& scope, std::int64_t process, std::int64_t devi
           "transfers lost it to others while no kernel ran"};
 }
 
-/// Only iterations that followed the plan are timed: what is off it takes nothing of theirs.
-Part off_plan(const trace::RunRow& run) {
+/// What iterations that were not exactly the plan's took, where the run timed them.
+struct OffPlan {
+  std::int64_t iterations = 0, on_plan = 0, ns = 0;
+
+  explicit OffPlan(trace::Session& session) {
+    const auto read = [&](const char* key) { return std::atoll(session.meta(key).value_or("0").c_str()); };
+    iterations = read("off_plan.iterations");
+    on_plan = read("on_plan.iterations");
+    ns = read("off_plan.iteration_ns");
+  }
+  /// By how much they make an iteration longer on average than one that follows the plan.
+  double more_than(double followed_ns) const {
+    const auto part = static_cast<double>(iterations), all = static_cast<double>(iterations + on_plan);
+    return iterations > 0 ? (static_cast<double>(ns) - followed_ns) * part / all : 0;
+  }
+};
+
+Part off_plan(const trace::RunRow& run, const OffPlan& off, double more) {
+  if (off.iterations > 0)
+    return {more, kMeasured,
+            (count_text(off.iterations) + QStringLiteral(" of ") + count_text(off.iterations + off.on_plan) +
+             QStringLiteral(" timed iterations left the plan, and took ") + duration_text(off.ns))
+                .toStdString()};
   if (!run.iterations_followed || !run.iterations) {
     if (run.departures && *run.departures == 0) return {0.0, kMeasured, "the job never left the plan"};
     return {std::nullopt, kUnknown, "unknown: the run did not count the iterations that followed the plan"};
@@ -115,7 +138,9 @@ Part late_fetches(const trace::RunRow& run, double forced) {
 }
 
 cli::Table of_run(const cli::Scope& scope, const trace::RunRow& run) {
-  const auto total = static_cast<double>(*run.iteration_ns);
+  const OffPlan off(scope.session());
+  const double more = off.more_than(static_cast<double>(*run.iteration_ns));
+  const double total = static_cast<double>(*run.iteration_ns) + more;
   Waterfall waterfall("A measured iteration of GPU " + scope.gpu_name(run.device_id) + " under " +
                           (run.plan_id ? "plan " + std::to_string(*run.plan_id) : run.policy),
                       total);
@@ -126,7 +151,7 @@ cli::Table of_run(const cli::Scope& scope, const trace::RunRow& run) {
   waterfall.part("forced bytes", {forced, kSimulated, "the bound: no plan moves less or sooner"});
   waterfall.part("late fetches", late_fetches(run, forced.value_or(0)));
   waterfall.part("contention", contention(scope, run.process_id, run.device_id.value_or(0)));
-  waterfall.part("off plan", off_plan(run));
+  waterfall.part("off plan", off_plan(run, off, more));
   waterfall.rest("overhead",
                  "what is left: the runtime, the plan's own waits, and whatever is unknown above");
   return waterfall.finish("measured", kMeasured);

@@ -27,7 +27,8 @@ constexpr const char* kLastUses =
 
 }  // namespace
 
-MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::int64_t device_id) {
+MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::int64_t device_id,
+                         const GpuTime& time, std::int64_t from_ns) {
   std::vector<Change> changes;
   select(
       session,
@@ -36,8 +37,8 @@ MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::
       "memory_kind IN (0, 3)",
       [&](trace::Statement& row) {
         const auto bytes = static_cast<double>(row.integer(0));
-        changes.push_back({row.integer(1), bytes, 0, 0});
-        if (!row.is_null(2)) changes.push_back({row.integer(2), -bytes, 0, 0});
+        changes.push_back({time.of(row.integer(1)), bytes, 0, 0});
+        if (!row.is_null(2)) changes.push_back({time.of(row.integer(2)), -bytes, 0, 0});
       },
       process_id, device_id);
   if (session.integer("SELECT count(*) FROM (SELECT 1 FROM access LIMIT " +
@@ -45,10 +46,12 @@ MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::
     select(
         session, kLastUses,
         [&](trace::Statement& row) {
-          if (row.is_null(3) || (!row.is_null(2) && row.integer(2) <= row.integer(3))) return;
+          if (row.is_null(3)) return;
+          const std::int64_t used = row.integer(3), freed = row.is_null(2) ? 0 : time.of(row.integer(2));
+          if (!row.is_null(2) && freed <= used) return;
           const auto bytes = static_cast<double>(row.integer(1));
-          changes.push_back({row.integer(3), 0, bytes, 0});
-          if (!row.is_null(2)) changes.push_back({row.integer(2), 0, -bytes, 0});
+          changes.push_back({used, 0, bytes, 0});
+          if (!row.is_null(2)) changes.push_back({freed, 0, -bytes, 0});
         },
         process_id, device_id);
   }
@@ -76,11 +79,11 @@ MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::
   for (const Change& change : changes) {
     now = {change.time_ns, now.live + change.live, now.dead + change.dead,
            std::max(0.0, now.parked + change.parked)};
-    if (now.live > peak_bytes_) {
+    if (now.live > peak_bytes_ && now.time_ns >= from_ns) {
       peak_bytes_ = now.live;
       peak_ns_ = now.time_ns;
     }
-    if (!steps_.empty() && steps_.back().time_ns == now.time_ns) {
+    if (!steps_.empty() && (steps_.back().time_ns == now.time_ns || now.time_ns < from_ns)) {
       steps_.back() = now;
     } else {
       steps_.push_back(now);

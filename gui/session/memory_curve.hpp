@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/session/gpu_time.hpp"
 #include "gui/session/lane.hpp"
 #include "gui/time/time_map.hpp"
 #include "trace/session.hpp"
@@ -14,8 +15,10 @@ namespace tferry::gui {
 class MemoryCurve {
  public:
   MemoryCurve() = default;
-  /// Reads all its allocations. Throws trace::SessionError.
-  MemoryCurve(trace::Session& session, std::int64_t process_id, std::int64_t device_id);
+  /// Reads all its allocations, as they stand at `from_ns` and later change, at the times at which the GPU
+  /// came to them. Throws trace::SessionError.
+  MemoryCurve(trace::Session& session, std::int64_t process_id, std::int64_t device_id, const GpuTime& time,
+              std::int64_t from_ns = 0);
 
   /// mean: allocated at the most in a bucket, high the same; part: dead; beyond: parked, then.
   std::vector<Sample> samples(TimeRange range, std::int64_t bucket_ns) const;

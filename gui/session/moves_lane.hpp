@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace tferry::gui {
 
@@ -21,5 +22,21 @@ void read_moves(
 
 /// Of one movement (table `swap`): by how much it was late, 0 if it was not.
 std::int64_t late_ns(trace::Session& session, std::int64_t swap_id);
+
+/// One movement, with the time that was lost by it alone: an operation that waits for several fetches loses
+/// to each what passes between the one before it and its own end.
+struct MoveLoss {
+  trace::TransferKind kind = trace::TransferKind::kUnknown;
+  std::int64_t allocation_id = 0;  ///< 0: unknown
+  std::int64_t bytes = 0;
+  std::int64_t late_ns = 0;
+  std::int64_t lost_ns = 0;
+};
+
+/// Calls `add` for each movement that an SQL condition on table `swap` names. Returns the time of all waits
+/// that an SQL condition on table `gate` names and none of these explains: for room, or for the order of
+/// operations. Throws trace::SessionError.
+std::int64_t read_move_losses(trace::Session& session, const std::string& of_swaps,
+                              const std::string& of_gates, const std::function<void(const MoveLoss&)>& add);
 
 }  // namespace tferry::gui

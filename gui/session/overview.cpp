@@ -206,7 +206,25 @@ class Builder {
     }
     if (job.to_ns <= job.from_ns) job = all;
     if (job.to_ns <= job.from_ns) job = {0, 1};
-    overview_.range = job;
+    overview_.range = overview_.shown_first = job;
+    show_recorded();
+  }
+
+  /// Of a job that was recorded in part, allocations are known from its beginning.
+  void show_recorded() {
+    const TimeRange all = overview_.range;
+    select(
+        session_, "SELECT min(start_ns), max(coalesce(end_ns, ?)) FROM recorded_range",
+        [&](trace::Statement& row) {
+          if (row.is_null(0)) return;
+          const TimeRange recorded{row.integer(0), row.integer(1)};
+          const std::int64_t margin = recorded.length() / 50;
+          const TimeRange shown{std::max(all.from_ns, recorded.from_ns - margin),
+                                std::min(all.to_ns, recorded.to_ns + margin)};
+          if (shown.length() > 0) overview_.shown_first = shown;
+          if (session_.meta("recorded_by") == "tferry run --plan") overview_.moves_from_ns = recorded.from_ns;
+        },
+        all.to_ns);
   }
 
   void group() {

@@ -20,6 +20,8 @@ struct Overview {
   QString headline;            ///< GPUs and what ran, for the title
   std::int64_t origin_ns = 0;  ///< times are told after this moment, as reports do: the first process's start
   TimeRange range;             ///< from the first to the last event
+  TimeRange shown_first;       ///< of it: where most was recorded
+  std::int64_t moves_from_ns = 0;  ///< what the runtime moved before is not known
   std::vector<Lane> lanes;
   std::vector<LaneGroup> groups;
   std::vector<QString> warnings;  ///< what a reader has to know before he believes a figure

@@ -130,7 +130,7 @@ class SliceReader::Reading {
       const bool in_sight = only_lane_ >= 0 || tensors_.contains(static_cast<int>(i));
       if (lanes_[i].kind != LaneKind::kTensor || !is_wanted(i) || !in_sight) continue;
       check_cancelled();
-      read_tensor(reader_.session_, lanes_[i], range_, reader_.overview_->range.to_ns,
+      read_tensor(reader_.session_, lanes_[i], time(i), range_, reader_.overview_->range.to_ns,
                   [&](const Item& item) { builders_[i].add(item); });
     }
     std::vector<Slice> slices(lanes_.size());
@@ -367,12 +367,20 @@ class SliceReader::Reading {
     }
   }
 
+  const GpuTime& time(std::size_t lane) {
+    const std::pair gpu(lanes_[lane].process_id, lanes_[lane].device_id);
+    const auto place = reader_.times_.find(gpu);
+    if (place != reader_.times_.end()) return place->second;
+    return reader_.times_.emplace(gpu, GpuTime(reader_.session_, gpu.first, gpu.second)).first->second;
+  }
+
   const MemoryCurve& memory(std::size_t lane) {
     const auto place = reader_.memory_.find(static_cast<int>(lane));
     if (place != reader_.memory_.end()) return place->second;
     return reader_.memory_
         .emplace(static_cast<int>(lane),
-                 MemoryCurve(reader_.session_, lanes_[lane].process_id, lanes_[lane].device_id))
+                 MemoryCurve(reader_.session_, lanes_[lane].process_id, lanes_[lane].device_id, time(lane),
+                             reader_.overview_->moves_from_ns))
         .first->second;
   }
 

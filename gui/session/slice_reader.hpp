@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/session/gpu_time.hpp"
 #include "gui/session/memory_curve.hpp"
 #include "gui/session/overview.hpp"
 #include "gui/session/picture.hpp"
@@ -12,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace tferry::gui {
 
@@ -34,8 +36,9 @@ class SliceReader {
 
   trace::Session& session_;
   OverviewPtr overview_;
-  std::map<int, MemoryCurve> memory_;        ///< by lane
-  std::map<std::int64_t, PlanTimes> plans_;  ///< by plan.id
+  std::map<int, MemoryCurve> memory_;                               ///< by lane
+  std::map<std::pair<std::int64_t, std::int64_t>, GpuTime> times_;  ///< by process and GPU
+  std::map<std::int64_t, PlanTimes> plans_;                         ///< by plan.id
 };
 
 }  // namespace tferry::gui

@@ -149,8 +149,8 @@ FoundEvent next_use(trace::Session& session, const Lane& lane, int index, std::i
   return found;
 }
 
-void read_tensor(trace::Session& session, const Lane& lane, TimeRange range, std::int64_t session_end_ns,
-                 const std::function<void(const Item&)>& add) {
+void read_tensor(trace::Session& session, const Lane& lane, const GpuTime& time, TimeRange range,
+                 std::int64_t session_end_ns, const std::function<void(const Item&)>& add) {
   std::vector<Item> items;
   select(
       session,
@@ -158,10 +158,11 @@ void read_tensor(trace::Session& session, const Lane& lane, TimeRange range, std
       "allocation_id "
       "WHERE tensor_id = ? AND alloc_ns < ? AND coalesce(free_ns, ?) > ? GROUP BY allocation.id",
       [&](trace::Statement& row) {
-        const std::int64_t end = row.is_null(2) ? std::max(session_end_ns, row.integer(1)) : row.integer(2);
-        add_life(lane, row.integer(0), {row.integer(1), end}, moves_of(session, row.integer(0)), items);
+        const std::int64_t begin = time.of(row.integer(1));
+        const std::int64_t end = row.is_null(2) ? std::max(session_end_ns, begin) : time.of(row.integer(2));
+        add_life(lane, row.integer(0), {begin, end}, moves_of(session, row.integer(0)), items);
       },
-      lane.key, range.to_ns, std::numeric_limits<std::int64_t>::max(), range.from_ns);
+      lane.key, range.to_ns, std::numeric_limits<std::int64_t>::max(), time.called_after(range.from_ns));
   select(
       session,
       "SELECT DISTINCT kernel.id, kernel.start_ns, kernel.end_ns, kernel.name_id FROM tensor_allocation JOIN "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gui/session/gpu_time.hpp"
 #include "gui/session/lane.hpp"
 #include "gui/session/search.hpp"
 #include "gui/time/time_map.hpp"
@@ -27,7 +28,7 @@ FoundEvent next_use(trace::Session& session, const Lane& lane, int index, std::i
 
 /// The life of one of them in a range: row 0 where its contents are, row 1 what used it. In order of start.
 /// Throws trace::SessionError.
-void read_tensor(trace::Session& session, const Lane& lane, TimeRange range, std::int64_t session_end_ns,
-                 const std::function<void(const Item&)>& add);
+void read_tensor(trace::Session& session, const Lane& lane, const GpuTime& time, TimeRange range,
+                 std::int64_t session_end_ns, const std::function<void(const Item&)>& add);
 
 }  // namespace tferry::gui

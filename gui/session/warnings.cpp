@@ -35,6 +35,13 @@ std::vector<QString> find_warnings(trace::Session& session, bool analyzed) {
                         QString::fromStdString(row.shown(1)),
                         detail.isEmpty() ? QString() : QStringLiteral(" (") + detail + QLatin1Char(')')));
          });
+  select(session, "SELECT count(*), max(what) FROM recorded_range", [&](trace::Statement& row) {
+    if (row.integer(0) == 0) return;
+    const QString what = QString::fromStdString(row.shown(1));
+    warnings.push_back(row.integer(0) == 1
+                           ? QStringLiteral("Recorded in part: %1.").arg(what)
+                           : QStringLiteral("Recorded in %1 parts: %2.").arg(row.integer(0)).arg(what));
+  });
   const std::int64_t unmatched =
       meta_number(session, "join.calls") - meta_number(session, "join.matched_calls");
   if (unmatched > 0) {

@@ -50,7 +50,8 @@ void TimelineView::set_session(OverviewPtr overview, std::shared_ptr<const NameB
   scene_.selected_group = -1;
   mark_.reset();
   scene_.folded = folded_at_first(*scene_.overview);
-  scene_.time = TimeMap(scene_.overview->range, lanes_width(viewport()->width()));
+  scene_.time =
+      TimeMap(scene_.overview->range, lanes_width(viewport()->width())).showing(scene_.overview->shown_first);
   wanted_ = {};
   update_layout();
   want_picture();
@@ -264,7 +265,9 @@ void TimelineView::set_session_again(OverviewPtr overview, std::shared_ptr<const
   const int scroll = scene_.scroll;
   set_session(std::move(overview), std::move(names));
   verticalScrollBar()->setValue(scroll);
-  if (!everything) {
+  if (everything) {
+    show_range(scene_.overview->range);
+  } else {
     const std::int64_t later = at_end ? std::max<std::int64_t>(0, scene_.overview->range.to_ns - end) : 0;
     show_range({before.from_ns + later, before.to_ns + later});
   }
