@@ -303,6 +303,7 @@ class DeviceMemory {
   std::uint64_t operations_since_look_ = 0;
   int iterations_in_place_ = 0;  ///< in a row under the plan, until they have been watched
   bool watching_ = false;
+  bool watching_copies_ = false;
   bool ahead_ = false;                   ///< what is being moved is moved ahead of need
   std::vector<NamedAllocation> named_;   // scratch
   std::vector<std::uint32_t> arriving_;  // scratch

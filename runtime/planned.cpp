@@ -247,13 +247,15 @@ void DeviceMemory::plan_boundary(CUstream stream, bool of_plan) {
 }
 
 /// Some iterations are recorded with all their times once the plan has settled, for planned against actual.
-/// An iteration more is recorded without its operations, in which what these have allocated is freed.
+/// Copies are from an iteration before, since what left then is away when these begin. In one after them only
+/// allocations and frees are recorded: what they have allocated is freed there.
 void DeviceMemory::watch_iterations() {
   if (watch_ == nullptr) return;
+  constexpr int kLast = kSettlingIterations + kWatchedIterations;
   iterations_in_place_ = following() ? iterations_in_place_ + 1 : 0;
-  watching_ = iterations_in_place_ > kSettlingIterations &&
-              iterations_in_place_ <= kSettlingIterations + kWatchedIterations;
-  if (iterations_in_place_ <= kSettlingIterations + kWatchedIterations + 1 || !watch_->idle()) return;
+  watching_ = iterations_in_place_ > kSettlingIterations && iterations_in_place_ <= kLast;
+  watching_copies_ = watching_ || iterations_in_place_ == kSettlingIterations;
+  if (iterations_in_place_ <= kLast + 1 || !watch_->idle()) return;
   recorder_->close();
   watch_ = nullptr;
   recorder_ = nullptr;

@@ -340,7 +340,7 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
 
 /// A copy is about to be submitted.
 DeviceMemory::SubmittedCopy DeviceMemory::before_copy(CUstream stream) {
-  if (recorder_ == nullptr || (watch_ != nullptr && !watching_)) return {};
+  if (recorder_ == nullptr || (watch_ != nullptr && !watching_copies_)) return {};
   return {StatusPage::now_ns(), watch_ != nullptr ? watch_->begin_copy(stream) : nullptr};
 }
 
