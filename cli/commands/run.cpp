@@ -33,8 +33,8 @@ CLI::App* RunCommand::add_to(CLI::App& program) {
   app_->add_flag("--no-live-plan", no_live_plan_,
                  "Make no plan from the job's first iterations while it runs");
   app_->add_option("-o,--output", output_,
-                   "The session that keeps prediction and outcome of a run under a plan; %h, %p, %q{NAME} "
-                   "(default: NAME.N.tferry here)")
+                   "The session that keeps prediction, outcome and a few watched iterations of a run under a "
+                   "plan; %h, %p, %q{NAME} (default: NAME.N.tferry here)")
       ->type_name("FILE");
   options_.add_to(*app_);
   options_.add_ways_to(*app_);
@@ -116,7 +116,8 @@ JobEnd RunCommand::run() const {
   if (planned) {
     try {
       planned->keep_outcome(summary, directory.path());
-      if (planned->session()) console.notice("session: " + planned->session()->string());
+      if (planned->session())
+        console.notice(fmt::format("session: {0}; next: tferry view {0}", planned->session()->string()));
     } catch (const std::exception& error) {  // the job's own end is what counts
       console.warning(fmt::format("the outcome is not kept: {}", error.what()));
     }

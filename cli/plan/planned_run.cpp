@@ -173,7 +173,7 @@ void PlannedRun::insert_plan(trace::SessionWriter& writer, trace::PlanRow plan) 
 }
 
 void PlannedRun::watch(const fs::path& run_directory, Environment& environment) const {
-  if (!session_) return;
+  if (!session_ || environment.get(trace::environment::kWatch) == "0") return;
   std::ofstream(run_directory / RunDirectory::kPassing) << "watched under a plan\n";
   environment.set(trace::environment::kRecord, "1");
   environment.set(trace::environment::kWatch, "1");
@@ -210,6 +210,7 @@ void PlannedRun::keep_outcome(const RunSummary& summary, const fs::path& run_dir
       plan.device_id = run.device_id = figures->device_id;
       run.wait_ns = figures->wait_ns;
       if (!run.iteration_ns) run.iteration_ns = figures->iteration_ns;
+      if (!run.in_memory_ns) run.in_memory_ns = figures->in_memory_ns;
       insert_plan(writer, plan);
       if (figures->iterations > 0)
         writer.insert(trace::RecordedRangeRow{.process_id = figures->process_id,

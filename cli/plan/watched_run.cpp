@@ -43,6 +43,12 @@ void measure(trace::Session& session, const analyzer::RankAnalysis& rank, Watche
   figures.from_ns = operations.front().start_ns.value_or(operations.front().call_ns);
   figures.to_ns = operations.back().end_ns.value_or(operations.back().call_ns);
   figures.iterations = static_cast<std::int64_t>(rank.iterations->count());
+  if (rank.typical->untimed_operations == 0) {
+    double alone = 0;
+    for (const analyzer::Operation& operation : rank.typical->workload.operations)
+      alone += static_cast<double>(operation.duration_ns + operation.gap_ns);
+    figures.in_memory_ns = static_cast<std::int64_t>(alone);
+  }
   if (lasted.empty()) return;
   const auto middle = lasted.begin() + static_cast<std::ptrdiff_t>(lasted.size() / 2);
   std::nth_element(lasted.begin(), middle, lasted.end());

@@ -33,6 +33,7 @@ class WatchedRun {
     std::int64_t iterations = 0;                    ///< in which exactly the plan's operations were done
     std::optional<std::int64_t> iteration_ns = {};  ///< median
     std::optional<std::int64_t> wait_ns = {};       ///< for memory, per iteration
+    std::optional<std::int64_t> in_memory_ns = {};  ///< its operations alone, and what the program lets idle
   };
   /// Finds the plan's iterations of process and GPU, and stores them with operations, tensors, transfers and
   /// what these lost. Nothing where that process recorded nothing.

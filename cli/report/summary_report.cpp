@@ -136,6 +136,15 @@ class Facts {
       add(fmt::format("bound, GPU {} ({})", scope_.gpu_name(row.device_id), row.resource),
           Cell(row.bound_ns, Unit::kNanoseconds), KnownBy::kSimulated);
     }
+    for (const auto& row : scope_.session().rows<trace::RunRow>(where)) {
+      const std::string run = fmt::format(
+          "run under {}, GPU {}: ", row.plan_id ? fmt::format("plan {}", *row.plan_id) : row.policy,
+          scope_.gpu_name(row.device_id));
+      add_number(run + "iteration", row.iteration_ns, Unit::kNanoseconds);
+      add_number(run + "predicted", row.predicted_ns, Unit::kNanoseconds, KnownBy::kSimulated);
+      add_number(run + "bound", row.bound_ns, Unit::kNanoseconds, KnownBy::kSimulated);
+      add_number(run + "waits for memory", row.wait_ns, Unit::kNanoseconds);
+    }
     for (const auto& row : scope_.session().rows<trace::SimulationRow>(where)) {
       add(fmt::format("{}, GPU {}", row.policy, scope_.gpu_name(row.device_id)),
           Cell(row.predicted_ns, Unit::kNanoseconds), KnownBy::kSimulated);
