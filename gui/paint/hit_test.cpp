@@ -32,7 +32,9 @@ Hit hit_test(const Scene& scene, int x, int y) {
   hit.time = scene.time.time_at(x - kTitleWidth);
   if (y < kAxisHeight) return hit;
   const int content_y = y - kAxisHeight + scene.scroll;
-  const TimelineLayout::Strip* strip = scene.layout.at(content_y);
+  const auto head = scene.layout.head_at(scene.scroll);
+  const bool on_head = head && content_y >= head->y && content_y < head->y + head->height;
+  const TimelineLayout::Strip* strip = on_head ? &*head : scene.layout.at(content_y);
   if (!strip) return hit;
   hit.group = strip->group;
   hit.lane = strip->lane;

@@ -78,6 +78,20 @@ TEST(HitTestTest, HeadsTitlesAndEmptySpace) {
   EXPECT_EQ(title.item, nullptr);
 }
 
+TEST(HitTestTest, TheHeadStaysWhileItsLanesPass) {
+  Scene made = scene();
+  const TimelineLayout::Strip last = *made.layout.of_lane(1);
+  EXPECT_FALSE(made.layout.head_at(0)) << "it is in its own place";
+  made.scroll = last.y;
+  EXPECT_EQ(made.layout.head_at(made.scroll)->y, made.scroll);
+  EXPECT_EQ(hit_test(made, 20, kAxisHeight + 3).group, 0);
+  EXPECT_EQ(hit_test(made, 20, kAxisHeight + 3).lane, -1);
+  EXPECT_EQ(hit_test(made, 20, kAxisHeight + kGroupHeight + 3).lane, 1);
+  made.scroll = last.y + last.height - 10;
+  EXPECT_LT(made.layout.head_at(made.scroll)->y, made.scroll) << "pushed away by the next one";
+  EXPECT_FALSE(made.layout.head_at(last.y + last.height));
+}
+
 TEST(HitTestTest, AFoldedGroupHasNoLanes) {
   Scene made = scene();
   made.layout = TimelineLayout(*made.overview, {0});

@@ -76,7 +76,8 @@ QString LanePainter::label(const Lane& lane, const Item& item) const {
     case LaneKind::kMigrations:
       return word(kMigrations, item.tone);
     case LaneKind::kGates:
-      return QStringLiteral("waits for ") + bytes_text(static_cast<double>(item.bytes));
+      return item.bytes > 0 ? QStringLiteral("waits for ") + bytes_text(static_cast<double>(item.bytes))
+                            : QStringLiteral("waits");
     case LaneKind::kContention:
       return duration_text(item.bytes) + QStringLiteral(" lost");
     default:

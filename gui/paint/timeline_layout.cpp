@@ -1,12 +1,8 @@
 #include "gui/paint/timeline_layout.hpp"
 
+#include <algorithm>
+
 namespace tferry::gui {
-namespace {
-
-constexpr int kGroupHeight = 26;
-constexpr int kGap = 4;  // below each lane
-
-}  // namespace
 
 int row_height(const Lane& lane) {
   switch (lane.kind) {
@@ -38,13 +34,13 @@ std::set<int> folded_at_first(const Overview& overview) {
   return folded;
 }
 
-int lane_height(const Lane& lane) { return row_height(lane) * lane.rows + kGap; }
+int lane_height(const Lane& lane) { return row_height(lane) * lane.rows + kLaneGap; }
 
 TimelineLayout::TimelineLayout(const Overview& overview, const std::set<int>& folded,
                                const QString& tensors) {
   for (int group = 0; group < static_cast<int>(overview.groups.size()); ++group) {
     strips_.push_back({group, -1, height_, kGroupHeight});
-    height_ += kGroupHeight + kGap;
+    height_ += kGroupHeight + kLaneGap;
     if (folded.contains(group)) continue;
     for (const int lane : overview.groups[static_cast<std::size_t>(group)].lanes) {
       const Lane& what = overview.lanes[static_cast<std::size_t>(lane)];
@@ -53,10 +49,10 @@ TimelineLayout::TimelineLayout(const Overview& overview, const std::set<int>& fo
           !what.name.contains(tensors, Qt::CaseInsensitive))
         continue;
       const int height = lane_height(what);
-      strips_.push_back({group, lane, height_, height - kGap});
+      strips_.push_back({group, lane, height_, height - kLaneGap});
       height_ += height;
     }
-    height_ += kGap;
+    height_ += kLaneGap;
   }
 }
 
@@ -75,6 +71,19 @@ std::set<int> TimelineLayout::tensors_between(const Overview& overview, int from
       lanes.insert(strip.lane);
   }
   return lanes;
+}
+
+std::optional<TimelineLayout::Strip> TimelineLayout::head_at(int scroll) const {
+  std::optional<Strip> head;
+  int end = 0;  // of the group
+  for (const Strip& strip : strips_) {
+    if (strip.lane < 0 && strip.y >= scroll) break;
+    if (strip.lane < 0) head = strip;
+    end = strip.y + strip.height;
+  }
+  if (!head || end <= scroll) return std::nullopt;
+  head->y = std::min(scroll, end - head->height);
+  return head;
 }
 
 const TimelineLayout::Strip* TimelineLayout::of_lane(int lane) const {

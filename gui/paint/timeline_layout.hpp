@@ -12,6 +12,8 @@ namespace tferry::gui {
 
 inline constexpr int kAxisHeight = 30;
 inline constexpr int kTitleWidth = 210;
+inline constexpr int kGroupHeight = 26;
+inline constexpr int kLaneGap = 4;  // below each lane
 
 /// Where the groups and lanes lie, in pixels from the top of the whole content, which may be taller than the
 /// window. The axis and the titles at the left are not part of it.
@@ -34,6 +36,9 @@ class TimelineLayout {
   /// The strip at `y` of the content; nullptr below the last.
   const Strip* at(int y) const;
   const Strip* of_lane(int lane) const;
+  /// The head of the group whose lanes are at `scroll`: it stays there, until the next one pushes it away.
+  /// None where it stands in its own place.
+  std::optional<Strip> head_at(int scroll) const;
   /// The lanes of tensors between two heights of the content.
   std::set<int> tensors_between(const Overview& overview, int from_y, int to_y) const;
 

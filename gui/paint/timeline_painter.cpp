@@ -36,6 +36,7 @@ class Frame {
     for (std::size_t i = 0; i < scene_.layout.strips().size(); ++i)
       lane(scene_.layout.strips()[i], backdrops_[striped_[i] ? 1 : 0]);
     for (const TimelineLayout::Strip& strip : scene_.layout.strips()) strip_title(strip);
+    if (const auto head = scene_.layout.head_at(scene_.scroll)) strip_title(*head);
     painter_.restore();
     axis(ticks);
     overlays();

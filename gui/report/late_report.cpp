@@ -106,7 +106,11 @@ cli::Table actual(const cli::Scope& scope) {
         "record a job while it parks");
     return table;
   }
-  table.notes.emplace_back("late: an operation waited for it; in the timeline these have a mark");
+  const auto iterations = scope.value<std::int64_t>("SELECT count(*) FROM iteration").value_or(0);
+  table.notes.emplace_back(
+      "late: an operation waited for it; in the timeline these have a mark" +
+      (iterations > 0 ? "; told of all that was recorded, with " + std::to_string(iterations) + " iterations"
+                      : std::string()));
   if (others > 0)
     table.notes.emplace_back("beside these, operations waited " + duration_text(others).toStdString() +
                              " for room, or for operations before them");

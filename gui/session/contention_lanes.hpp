@@ -21,7 +21,7 @@ extern const char* const kContentionLane;
 /// SQL that leaves out time lost before a transfer began, which is no contention between transfers.
 extern const char* const kLostWhileRunning;
 
-/// "Contention, link host to switch" and the like; with the hint.
+/// "Contention, GPU 0–3" by what is behind the link, "Contention, host memory"; with the hint.
 void title_contention(trace::Session& session, Lane& lane);
 /// A resource of table `contention` in words.
 QString resource_words(const std::string& resource);

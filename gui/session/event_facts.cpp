@@ -35,6 +35,8 @@ class Facts {
         break;
       case EventTable::kSwap:
         return actual_move_facts(session_, overview_, result_.event);
+      case EventTable::kGate:
+        return wait_facts(session_, names_, overview_, result_.event);
       case EventTable::kPlanAction:
         return planned_move_facts(session_, names_, overview_, result_.event);
       case EventTable::kUmEvent:
@@ -233,7 +235,6 @@ class Facts {
     };
     constexpr Source kSources[] = {{EventTable::kMarker, "marker", "NVTX range"},
                                    {EventTable::kSync, "sync", "Wait for the GPU"},
-                                   {EventTable::kGate, "gate", "Wait for memory"},
                                    {EventTable::kIteration, "iteration", "Iteration"}};
     for (const Source& source : kSources) {
       if (source.table != result_.event.table) continue;

@@ -23,11 +23,13 @@ GpuTime::GpuTime(trace::Session& session, std::int64_t process_id, std::int64_t 
       [&](trace::Statement& row) { stream = row.integer(0); }, process_id, device_id);
   select(
       session,
-      "SELECT call_ns, end_ns FROM kernel WHERE process_id = ? AND stream_id = ? AND call_ns IS NOT NULL AND "
+      "SELECT call_ns, start_ns, end_ns FROM kernel WHERE process_id = ? AND stream_id = ? AND call_ns IS "
+      "NOT NULL AND "
       "end_ns IS NOT NULL ORDER BY call_ns",
       [&](trace::Statement& row) {
         const std::int64_t before = operations_.empty() ? 0 : operations_.back().done_ns;
-        operations_.push_back({row.integer(0), std::max(before, row.integer(1))});
+        operations_.push_back(
+            {row.integer(0), std::max(before, row.integer(1)), std::max(before, row.integer(2))});
       },
       process_id, stream);
 }
@@ -36,6 +38,13 @@ std::int64_t GpuTime::of(std::int64_t host_ns) const {
   const auto after = std::lower_bound(operations_.begin(), operations_.end(), host_ns,
                                       [](const Operation& o, std::int64_t time) { return o.call_ns < time; });
   return after == operations_.begin() ? host_ns : std::max(host_ns, std::prev(after)->done_ns);
+}
+
+std::int64_t GpuTime::needed(std::int64_t host_ns) const {
+  const auto next = std::lower_bound(operations_.begin(), operations_.end(), host_ns,
+                                     [](const Operation& o, std::int64_t time) { return o.call_ns < time; });
+  const std::int64_t done = of(host_ns);
+  return next != operations_.end() && next->call_ns <= done ? std::max(done, next->start_ns) : done;
 }
 
 std::int64_t GpuTime::called_after(std::int64_t gpu_ns) const {

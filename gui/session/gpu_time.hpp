@@ -21,12 +21,15 @@ class GpuTime {
   /// The end of what was called before, or the same time where the GPU had nothing left to do. Never before
   /// `host_ns`, and later for later times.
   std::int64_t of(std::int64_t host_ns) const;
+  /// The same of what the next operation needs: while the program is ahead, when that begins.
+  std::int64_t needed(std::int64_t host_ns) const;
   /// The earliest time of the host at which something can have happened that the GPU came to after `gpu_ns`.
   std::int64_t called_after(std::int64_t gpu_ns) const;
 
  private:
   struct Operation {
     std::int64_t call_ns = 0;
+    std::int64_t start_ns = 0;
     std::int64_t done_ns = 0;  ///< all that were called up to this one
   };
   std::vector<Operation> operations_;

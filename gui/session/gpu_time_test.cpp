@@ -15,7 +15,8 @@ class GpuTimeTest : public ::testing::Test {
  protected:
   /// Kernels as (call, start, end) of one stream.
   GpuTime time_of(std::initializer_list<std::tuple<std::int64_t, std::int64_t, std::int64_t>> kernels) {
-    trace::SessionWriter writer = trace::SessionWriter::create(directory_ / "a.tferry");
+    trace::SessionWriter writer =
+        trace::SessionWriter::create(directory_ / "a.tferry", {.force = true, .build_directory = {}});
     for (const auto& [call, start, end] : kernels) {
       trace::KernelRow row;
       row.process_id = row.device_id.emplace(1);
@@ -43,6 +44,11 @@ TEST_F(GpuTimeTest, IsTheEndOfWhatWasCalledBefore) {
   EXPECT_EQ(time.of(505), 600);
   EXPECT_EQ(time.of(1000), 1000);
   EXPECT_EQ(GpuTime().of(5), 5);
+  const GpuTime waiting = time_of({{10, 100, 200}, {20, 250, 300}});
+  EXPECT_EQ(waiting.of(15), 200);
+  EXPECT_EQ(waiting.needed(15), 250) << "the second one waits for its memory";
+  EXPECT_EQ(waiting.needed(25), 300);
+  EXPECT_EQ(time.needed(400), 400) << "the next one was not called yet";
 }
 
 TEST_F(GpuTimeTest, FindsBackWhatTheGpuStillHadToComeTo) {

@@ -3,6 +3,7 @@
 #include "gui/session/lane_counts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tferry::gui {
 namespace {
@@ -30,6 +31,7 @@ constexpr const char* kLastUses =
 MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::int64_t device_id,
                          const GpuTime& time, std::int64_t from_ns) {
   std::vector<Change> changes;
+  std::vector<std::pair<std::int64_t, double>> live;  // in the program's order, in which the budget counts
   select(
       session,
       "SELECT max(reserved_bytes, bytes), alloc_ns, free_ns FROM allocation WHERE process_id = ? AND "
@@ -37,8 +39,11 @@ MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::
       "memory_kind IN (0, 3)",
       [&](trace::Statement& row) {
         const auto bytes = static_cast<double>(row.integer(0));
-        changes.push_back({time.of(row.integer(1)), bytes, 0, 0});
-        if (!row.is_null(2)) changes.push_back({time.of(row.integer(2)), -bytes, 0, 0});
+        changes.push_back({time.needed(row.integer(1)), bytes, 0, 0});
+        live.emplace_back(row.integer(1), bytes);
+        if (row.is_null(2)) return;
+        changes.push_back({time.of(row.integer(2)), -bytes, 0, 0});
+        live.emplace_back(row.integer(2), -bytes);
       },
       process_id, device_id);
   if (session.integer("SELECT count(*) FROM (SELECT 1 FROM access LIMIT " +
@@ -55,11 +60,12 @@ MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::
         },
         process_id, device_id);
   }
-  // A park or clean drop frees memory on the card, a fetch takes it; discarded contents come back with the
-  // next use.
+  // A park or clean drop has freed memory on the card when it ends, a fetch takes it when it begins;
+  // discarded contents come back with the next use.
   select(
       session,
-      "SELECT swap.kind, swap.bytes, coalesce(memcpy.end_ns, submit_ns) FROM swap LEFT JOIN memcpy ON "
+      "SELECT swap.kind, swap.bytes, coalesce(iif(swap.kind = 2, memcpy.start_ns, memcpy.end_ns), submit_ns) "
+      "FROM swap LEFT JOIN memcpy ON "
       "memcpy.id = "
       "memcpy_id "
       "WHERE swap.process_id = ? AND swap.device_id = ?",
@@ -75,14 +81,18 @@ MemoryCurve::MemoryCurve(trace::Session& session, std::int64_t process_id, std::
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.live < b.live;
   });
+  std::sort(live.begin(), live.end());
+  double bytes = 0;
+  for (const auto& [host_ns, change] : live) {
+    bytes += change;
+    if (bytes <= peak_bytes_ || time.needed(host_ns) < from_ns) continue;
+    peak_bytes_ = bytes;
+    peak_ns_ = time.needed(host_ns);
+  }
   Step now{0, 0, 0, 0};
   for (const Change& change : changes) {
     now = {change.time_ns, now.live + change.live, now.dead + change.dead,
            std::max(0.0, now.parked + change.parked)};
-    if (now.live > peak_bytes_ && now.time_ns >= from_ns) {
-      peak_bytes_ = now.live;
-      peak_ns_ = now.time_ns;
-    }
     if (!steps_.empty() && (steps_.back().time_ns == now.time_ns || now.time_ns < from_ns)) {
       steps_.back() = now;
     } else {

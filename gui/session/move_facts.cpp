@@ -4,6 +4,7 @@
 #include "gui/session/moves_lane.hpp"
 #include "gui/time/time_text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -71,7 +72,51 @@ QString operation_name(trace::Session& session, const NameBook& names, std::int6
   return text;
 }
 
+/// Of the fetches that the operation of a wait needed and that were under way meanwhile, the last ones first.
+void add_fetches(trace::Session& session, EventFacts& facts, const trace::GateRow& gate) {
+  constexpr int kMost = 8;
+  select(
+      session,
+      "SELECT allocation_id, memcpy.end_ns FROM swap JOIN memcpy ON memcpy.id = memcpy_id WHERE swap.kind = "
+      "2 "
+      "AND swap.process_id = ?1 AND memcpy.start_ns < ?4 AND memcpy.end_ns > ?3 AND (swap.operation = ?2 OR "
+      "allocation_id IN (SELECT allocation_id FROM access WHERE process_id = ?1 AND operation = ?2)) ORDER "
+      "BY "
+      "2 DESC LIMIT ?5",
+      [&](trace::Statement& row) {
+        const std::int64_t until = std::min(row.integer(1), gate.end_ns);
+        add(facts, "for",
+            name_of(session, row.integer(0)) + QStringLiteral(", there after ") +
+                duration_text(until - gate.start_ns));
+      },
+      gate.process_id, gate.operation, gate.start_ns, gate.end_ns, kMost);
+}
+
 }  // namespace
+
+EventFacts wait_facts(trace::Session& session, const NameBook& names, const Overview& overview,
+                      EventRef event) {
+  EventFacts facts;
+  facts.event = event;
+  const auto gate = session.first<trace::GateRow>("WHERE rowid = ?", event.id);
+  if (!gate) return facts;
+  facts.title = QStringLiteral("Wait for memory");
+  add_times(facts, overview, {gate->start_ns, gate->end_ns});
+  add(facts, "who waits", gate->on_gpu != 0 ? QStringLiteral("the GPU") : QStringLiteral("the program"));
+  QString operation = count_text(gate->operation);
+  if (const auto kernel = session.first<trace::KernelRow>("WHERE process_id = ? AND operation = ?",
+                                                          gate->process_id, gate->operation);
+      kernel && kernel->name_id)
+    operation += QStringLiteral(": ") + names.brief(*kernel->name_id);
+  add(facts, "with operation", operation);
+  const std::size_t known = facts.facts.size();
+  add_fetches(session, facts, *gate);
+  if (facts.facts.size() == known && gate->fetch_bytes == 0)
+    add(facts, "for", QStringLiteral("room: what was in its place had to leave"));
+  if (gate->fetch_bytes > 0) add(facts, "fetched for it", bytes_text(static_cast<double>(gate->fetch_bytes)));
+  if (gate->room_bytes > 0) add(facts, "left for it", bytes_text(static_cast<double>(gate->room_bytes)));
+  return facts;
+}
 
 QString than_planned(std::int64_t later_ns) {
   if (later_ns == 0) return QStringLiteral("when it was planned");

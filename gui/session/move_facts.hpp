@@ -14,6 +14,10 @@ EventFacts actual_move_facts(trace::Session& session, const Overview& overview, 
 EventFacts planned_move_facts(trace::Session& session, const NameBook& names, const Overview& overview,
                               EventRef event);
 
+/// Of a wait for memory (table `gate`): who waited, and for which fetches. Throws trace::SessionError.
+EventFacts wait_facts(trace::Session& session, const NameBook& names, const Overview& overview,
+                      EventRef event);
+
 /// "2 ms after it was planned", "1 ms before ...", "when it was planned".
 QString than_planned(std::int64_t later_ns);
 

@@ -41,7 +41,7 @@ TEST_F(RelationsTest, ALinkOnWhichTimeWasLostHasABandAboveAllGpus) {
   EXPECT_EQ(across.title.toStdString(), "Across GPUs");
   ASSERT_EQ(across.lanes.size(), 1u);
   const Lane& lane = session_->overview->lanes[static_cast<std::size_t>(across.lanes[0])];
-  EXPECT_EQ(lane.title.toStdString(), "Contention, host – switch");
+  EXPECT_EQ(lane.title.toStdString(), "Contention, GPU 0–1");
   const auto picture = session_->reader->read(session_->overview->range, 1000);
   const Slice& band = *picture->slices[static_cast<std::size_t>(across.lanes[0])];
   ASSERT_EQ(band.items.size(), 6u) << "a window an iteration";

@@ -158,7 +158,7 @@ void read_tensor(trace::Session& session, const Lane& lane, const GpuTime& time,
       "allocation_id "
       "WHERE tensor_id = ? AND alloc_ns < ? AND coalesce(free_ns, ?) > ? GROUP BY allocation.id",
       [&](trace::Statement& row) {
-        const std::int64_t begin = time.of(row.integer(1));
+        const std::int64_t begin = time.needed(row.integer(1));
         const std::int64_t end = row.is_null(2) ? std::max(session_end_ns, begin) : time.of(row.integer(2));
         add_life(lane, row.integer(0), {begin, end}, moves_of(session, row.integer(0)), items);
       },

@@ -24,7 +24,7 @@ constexpr Key kKeys[] = {
     {"Home", "show everything"},
     {"[  ]", "previous, next of the same kind"},
     {"↑  ↓, Enter", "choose a lane or a head; select its next event from the middle on"},
-    {"Space", "fold or unfold the group"},
+    {"Space, Shift+Space", "fold or unfold the group; all GPUs"},
     {"Page up, Page down", "scroll"},
     {"J  K", "forwards to who waited or what became of it; back to what slowed or planned it"},
     {"M", "measure: from the selected event, or the middle, to the next M"},

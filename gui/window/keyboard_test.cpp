@@ -62,6 +62,25 @@ TEST_F(KeyboardTest, EveryReportIsInAMenu) {
     EXPECT_TRUE(named.contains(QString::fromUtf8(kind.name)));
 }
 
+TEST_F(KeyboardTest, AllGpusFoldAtOnceAndLeaveWhatIsAcrossThem) {
+  open(contended_session());
+  timeline()->setFocus();
+  const std::set<int> before = timeline()->scene().folded;
+  press(Qt::Key_Space, Qt::ShiftModifier);
+  int heads = 0, bands = 0;
+  for (const TimelineLayout::Strip& strip : timeline()->scene().layout.strips()) {
+    heads += strip.lane < 0;
+    if (strip.lane < 0) continue;
+    const Lane& lane = timeline()->scene().overview->lanes[static_cast<std::size_t>(strip.lane)];
+    EXPECT_EQ(lane.kind, LaneKind::kContention) << lane.title.toStdString();
+    ++bands;
+  }
+  EXPECT_EQ(heads, static_cast<int>(timeline()->scene().overview->groups.size()));
+  EXPECT_GT(bands, 0);
+  press(Qt::Key_Space, Qt::ShiftModifier);
+  EXPECT_EQ(timeline()->scene().folded, before);
+}
+
 TEST_F(KeyboardTest, GroupsFoldAndUnfold) {
   open(analyzed_golden());
   const int height = timeline()->scene().layout.height();

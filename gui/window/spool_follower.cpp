@@ -33,7 +33,9 @@ SpoolFollower::SpoolFollower(QObject* parent) : QObject(parent) {
   connect(&timer_, &QTimer::timeout, this, &SpoolFollower::look);
   connect(&process_, &QProcess::finished, this, &SpoolFollower::finished);
   connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
-    if (error == QProcess::FailedToStart) Q_EMIT failed(QStringLiteral("cannot start %1").arg(program_));
+    if (error != QProcess::FailedToStart) return;
+    stop();
+    Q_EMIT failed(QStringLiteral("cannot start %1, which makes sessions of spools").arg(program_));
   });
 }
 

@@ -84,7 +84,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_PageDown:
       return verticalScrollBar()->triggerAction(QAbstractSlider::SliderPageStepAdd);
     case Qt::Key_Space:
-      return fold_selected();
+      return (event->modifiers() & Qt::ShiftModifier) != 0 ? fold_all() : fold_selected();
     case Qt::Key_M:
       return measure_by_key();
     case Qt::Key_X:
@@ -143,6 +143,23 @@ void TimelineView::fold_selected() {
   scene_.selected_group = group;  // the lane may be gone
   scene_.selected_lane = -1;
   fold(group);
+}
+
+/// Everything but what is across GPUs, which stays to look at; or all of it back, as it was at first.
+void TimelineView::fold_all() {
+  const int groups = static_cast<int>(scene_.overview->groups.size());
+  std::set<int> all;
+  for (int group = 0; group < groups; ++group) {
+    const LaneGroup& what = scene_.overview->groups[static_cast<std::size_t>(group)];
+    const bool across =
+        !what.lanes.empty() &&
+        scene_.overview->lanes[static_cast<std::size_t>(what.lanes.front())].kind == LaneKind::kContention;
+    if (!across) all.insert(group);
+  }
+  const bool folded = std::includes(scene_.folded.begin(), scene_.folded.end(), all.begin(), all.end());
+  scene_.folded = folded ? folded_at_first(*scene_.overview) : all;
+  update_layout();
+  want_picture();
 }
 
 /// The first time it remembers a moment, the second time it measures from there: the selected event, else the

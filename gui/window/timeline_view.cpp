@@ -50,8 +50,9 @@ void TimelineView::set_session(OverviewPtr overview, std::shared_ptr<const NameB
   scene_.selected_group = -1;
   mark_.reset();
   scene_.folded = folded_at_first(*scene_.overview);
-  scene_.time =
-      TimeMap(scene_.overview->range, lanes_width(viewport()->width())).showing(scene_.overview->shown_first);
+  scene_.time = TimeMap(scene_.overview->range, lanes_width(viewport()->width()));
+  if (!(scene_.overview->shown_first == scene_.overview->range))
+    scene_.time = scene_.time.showing(scene_.overview->shown_first);
   wanted_ = {};
   update_layout();
   want_picture();
@@ -184,7 +185,8 @@ void TimelineView::show_memory_peak() {
 
 void TimelineView::bring_into_view(const TimelineLayout::Strip& strip) {
   const int page = viewport()->height() - kAxisHeight;
-  if (strip.y < scene_.scroll) verticalScrollBar()->setValue(strip.y);
+  const int above = strip.lane < 0 ? 0 : kGroupHeight + kLaneGap;  // of its group, which stays at the top
+  if (strip.y - above < scene_.scroll) verticalScrollBar()->setValue(strip.y - above);
   if (strip.y + strip.height > scene_.scroll + page)
     verticalScrollBar()->setValue(strip.y + strip.height - page);
 }
@@ -266,7 +268,7 @@ void TimelineView::set_session_again(OverviewPtr overview, std::shared_ptr<const
   set_session(std::move(overview), std::move(names));
   verticalScrollBar()->setValue(scroll);
   if (everything) {
-    show_range(scene_.overview->range);
+    set_time(TimeMap(scene_.overview->range, scene_.time.width()));
   } else {
     const std::int64_t later = at_end ? std::max<std::int64_t>(0, scene_.overview->range.to_ns - end) : 0;
     show_range({before.from_ns + later, before.to_ns + later});

@@ -16,9 +16,9 @@ namespace tferry::gui {
 ///
 /// Keys: W S zoom, A D and arrows move, F frames the selection, Home shows all, [ ] go to the previous and
 /// next of the same kind, J goes to the kernel that waited for a transfer, K to what slowed it, Up and Down
-/// choose a lane or the head of a group, Enter the lane's next event from the middle on, Space folds, page
-/// keys scroll, P goes to the memory peak, M measures, X asks why a tensor moves, Esc drops selection and
-/// measurement.
+/// choose a lane or the head of a group, Enter the lane's next event from the middle on, Space folds (with
+/// Shift all GPUs), page keys scroll, P goes to the memory peak, M measures, X asks why a tensor moves, Esc
+/// drops selection and measurement.
 class TimelineView : public QAbstractScrollArea {
   Q_OBJECT
 
@@ -100,6 +100,7 @@ class TimelineView : public QAbstractScrollArea {
   void choose_lane(int step);
   void fold(int group);
   void fold_selected();
+  void fold_all();
   void measure_by_key();
   void bring_into_view(const TimelineLayout::Strip& strip);
   bool is_on_budget(int lane, int y) const;
