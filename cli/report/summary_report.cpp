@@ -51,9 +51,9 @@ class Facts {
   explicit Facts(const Scope& scope) : scope_(scope) {}
 
   Table make() {
-    work();
+    analysis();  // what people look for first
     memory();
-    analysis();
+    work();
     const auto lost = scope_.session().count<trace::LossRow>();
     add("kinds of things missing", Cell(lost, Unit::kCount));
     if (lost > 0)
@@ -174,7 +174,7 @@ class Facts {
 }  // namespace
 
 std::vector<Table> report_summary(const Scope& scope) {
-  return {processes(scope), gpus(scope), Facts(scope).make()};
+  return {Facts(scope).make(), gpus(scope), processes(scope)};
 }
 
 }  // namespace tferry::cli

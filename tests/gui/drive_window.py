@@ -209,12 +209,14 @@ def main():
     parser.add_argument("--viewer", required=True)
     parser.add_argument("--tferry", required=True)
     parser.add_argument("--session", required=True)
-    parser.add_argument("--pictures", help="folder that keeps the pictures")
+    parser.add_argument("--pictures", help="folder that keeps the pictures; made where it is not there")
     options = parser.parse_args()
     missing = [program for program in ("Xvfb", "xdotool") if not shutil.which(program)]
     if missing:
         print(f"skipped: {' and '.join(missing)} not installed")
         return SKIPPED
+    if options.pictures:
+        os.makedirs(options.pictures, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         session = os.path.join(folder, os.path.basename(options.session))
         subprocess.run([options.tferry, "analyze", "-q", "--oversubscribe", "1.5", options.session, "-o", session], check=True,
