@@ -224,6 +224,9 @@ TEST_F(PlannedRunTest, TurnsOfRanksAreKeptWithTheOutcome) {
                 "SELECT count(*) FROM slot_use WHERE gpus_on_link = 2 AND asked = granted AND asked + "
                 "ahead > 0 AND used > 0"),
             "2");
+  EXPECT_EQ(count("turns.tferry", "run JOIN plan ON plan.id = plan_id AND plan.process_id = run.process_id"),
+            2);
+  EXPECT_EQ(count("turns.tferry", "iteration"), 6) << "three of each rank";
   EXPECT_EQ(ask("turns.tferry", "SELECT group_concat(rank) FROM (SELECT rank FROM slot_use ORDER BY rank)"),
             "\"0,1\"");
   EXPECT_EQ(ask("turns.tferry", "SELECT count(*) - (SELECT sum(asked + ahead) FROM slot_use) FROM slot"), "0")

@@ -19,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 
@@ -29,16 +30,20 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kWatchedBytes = std::int64_t{64} << 20;  ///< of each process, in memory
 
-/// The device of a process under the plan, as far as one reported.
-const DeviceSummary* planned_device(const RunSummary& summary, const ProcessSummary** process) {
-  for (const ProcessSummary& candidate : summary.processes) {
-    for (const DeviceSummary& device : candidate.devices) {
-      if (device.counters.plan_state.value_or(0) == 0) continue;
-      *process = &candidate;
-      return &device;
+/// A device of a process under the plan.
+struct PlannedDevice {
+  const ProcessSummary* process;
+  const DeviceSummary* device;
+};
+
+std::vector<PlannedDevice> planned_devices(const RunSummary& summary) {
+  std::vector<PlannedDevice> planned;
+  for (const ProcessSummary& process : summary.processes) {
+    for (const DeviceSummary& device : process.devices) {
+      if (device.counters.plan_state.value_or(0) != 0) planned.push_back({&process, &device});
     }
   }
-  return nullptr;
+  return planned;
 }
 
 Figure per_iteration(Figure sum, Figure iterations) {
@@ -71,6 +76,15 @@ trace::RunRow run_row(const trace::PlanRow& plan, const DeviceSnapshot& counters
   row.departures = counters.plan_departures;
   row.mappings = counters.plan_mappings;
   return row;
+}
+
+/// What iterations that were not exactly the plan's took.
+void keep_off_plan(trace::SessionWriter& writer, const DeviceSnapshot& counters) {
+  const Figure ns = per_iteration(counters.plan_off_ns, counters.plan_off_timed);
+  if (!ns) return;
+  writer.set_meta("off_plan.iterations", std::to_string(*counters.plan_off_timed));
+  writer.set_meta("off_plan.iteration_ns", std::to_string(*ns));
+  writer.set_meta("on_plan.iterations", std::to_string(counters.plan_iterations_timed.value_or(0)));
 }
 
 /// As the runtime library reads it.
@@ -158,18 +172,19 @@ void PlannedRun::keep_prediction(const fs::path& session, bool force) {
   writer.insert(device);
   writer.insert(trace::ProcessDeviceRow{
       .process_id = plan.process_id, .ordinal = stored_.ordinal, .device_id = device.id});
-  insert_plan(writer, plan);
+  insert_plan(writer, stored_, plan);
   writer.publish();
   session_ = session;
 }
 
 /// Where the plan comes from, and all of it, for the process and GPU that `plan` says.
-void PlannedRun::insert_plan(trace::SessionWriter& writer, trace::PlanRow plan) const {
+std::int64_t PlannedRun::insert_plan(trace::SessionWriter& writer, const analyzer::StoredPlan& stored,
+                                     trace::PlanRow plan) const {
   writer.set_meta("recorded_by", "tferry run --plan");
   writer.set_meta("plan.session", fs::absolute(reference_.session).string());
   writer.set_meta("plan.number", std::to_string(stored_.row.id));
-  plan.name = name_;
-  analyzer::insert_plan(writer, plan, stored_.rank, stored_.placed, {});
+  plan.name = plan_name(reference_, stored);
+  return analyzer::insert_plan(writer, plan, stored.rank, stored.placed, {});
 }
 
 void PlannedRun::watch(const fs::path& run_directory, Environment& environment) const {
@@ -182,59 +197,78 @@ void PlannedRun::watch(const fs::path& run_directory, Environment& environment) 
 
 void PlannedRun::keep_outcome(const RunSummary& summary, const fs::path& run_directory) const {
   if (!session_) return;
-  const ProcessSummary* process = nullptr;
-  const DeviceSummary* device = planned_device(summary, &process);
+  const std::vector<PlannedDevice> planned = planned_devices(summary);
   std::optional<WatchedRun> watched;
-  std::optional<WatchedRun::Figures> figures;
+  std::vector<std::optional<WatchedRun::Figures>> figures;
   std::string unknown = "nothing was recorded of the run";
   const std::vector<std::string> spools = find_spools(run_directory);
-  if (device != nullptr && !spools.empty()) {
+  if (!planned.empty() && !spools.empty()) {
     try {
-      watched.emplace(spools, *session_, std::vector{process->process});
-      figures = watched->analyze(process->process.pid, device->counters.device, stored_);
+      std::vector<WatchedRun::Gpu> gpus;
+      std::vector<ProcessSnapshot> processes;
+      for (const PlannedDevice& of : planned) {
+        gpus.push_back({of.process->process.pid, of.device->counters.device});
+        processes.push_back(of.process->process);
+      }
+      watched.emplace(spools, *session_, processes);
+      figures = watched->analyze(gpus, plans());
     } catch (const std::exception& error) {  // what was counted is kept all the same
       unknown = error.what();
+      figures.clear();
     }
   }
-  edit_session(figures ? watched->path() : *session_, *session_, true, [&](trace::SessionWriter& writer) {
+  const bool any = std::any_of(figures.begin(), figures.end(), [](const auto& of) { return of.has_value(); });
+  edit_session(any ? watched->path() : *session_, *session_, true, [&](trace::SessionWriter& writer) {
     writer.set_meta("job.end", summary.end.signalled ? fmt::format("signal {}", summary.end.code)
                                                      : fmt::format("exit code {}", summary.end.code));
     writer.set_meta("job.duration_ns", std::to_string(summary.end.duration_ns));
     keep_slot_use(writer, summary);
     keep_slots(writer, run_directory);
-    if (device == nullptr) return;
-    trace::PlanRow plan = stored_.row;
-    trace::RunRow run = run_row(plan, device->counters);
-    if (figures) {
-      plan.process_id = run.process_id = figures->process_id;
-      plan.device_id = run.device_id = figures->device_id;
-      run.wait_ns = figures->wait_ns;
-      if (!run.iteration_ns) run.iteration_ns = figures->iteration_ns;
-      if (!run.in_memory_ns) run.in_memory_ns = figures->in_memory_ns;
-      insert_plan(writer, plan);
-      if (figures->iterations > 0)
-        writer.insert(trace::RecordedRangeRow{.process_id = figures->process_id,
-                                              .number = 0,
-                                              .what = "iterations under the plan",
-                                              .start_ns = figures->from_ns,
-                                              .end_ns = figures->to_ns});
-    } else {
-      writer.set_meta("watched.unknown", unknown);
-      writer.clear<trace::ProcessRow>();
-      trace::ProcessRow row{.id = plan.process_id, .pid = process->process.pid};
-      row.command = process->process.command;
-      row.start_ns = process->process.started_ns;
-      row.end_ns = process->process.ended_ns;
-      writer.insert(row);
+    if (planned.empty()) return;
+    keep_off_plan(writer, planned.front().device->counters);
+    for (std::size_t i = 0; any && i < planned.size(); ++i) {
+      if (figures[i]) keep_watched(writer, planned[i].device->counters, *figures[i]);
     }
-    if (const Figure ns = per_iteration(device->counters.plan_off_ns, device->counters.plan_off_timed)) {
-      writer.set_meta("off_plan.iterations", std::to_string(*device->counters.plan_off_timed));
-      writer.set_meta("off_plan.iteration_ns", std::to_string(*ns));
-      writer.set_meta("on_plan.iterations",
-                      std::to_string(device->counters.plan_iterations_timed.value_or(0)));
-    }
-    writer.insert(run);
+    if (any) return;
+    writer.set_meta("watched.unknown", unknown);
+    writer.clear<trace::ProcessRow>();
+    const ProcessSnapshot& process = planned.front().process->process;
+    trace::ProcessRow row{.id = stored_.row.process_id, .pid = process.pid};
+    row.command = process.command;
+    row.start_ns = process.started_ns;
+    row.end_ns = process.ended_ns;
+    writer.insert(row);
+    writer.insert(run_row(stored_.row, planned.front().device->counters));
   });
+}
+
+/// The plan that a GPU followed, what became of it, and which part of the job was recorded.
+void PlannedRun::keep_watched(trace::SessionWriter& writer, const DeviceSnapshot& counters,
+                              const WatchedRun::Figures& figures) const {
+  const analyzer::StoredPlan& stored = *plans()[figures.plan];
+  trace::PlanRow plan = stored.row;
+  if (writer.database().integer("SELECT count(*) FROM plan") > 0) plan.id = 0;  // the next one
+  plan.process_id = figures.process_id;
+  plan.device_id = figures.device_id;
+  plan.id = insert_plan(writer, stored, plan);
+  trace::RunRow run = run_row(plan, counters);
+  run.wait_ns = figures.wait_ns;
+  if (!run.iteration_ns) run.iteration_ns = figures.iteration_ns;
+  if (!run.in_memory_ns) run.in_memory_ns = figures.in_memory_ns;
+  writer.insert(run);
+  if (figures.iterations == 0) return;
+  writer.insert(trace::RecordedRangeRow{.process_id = figures.process_id,
+                                        .number = 0,
+                                        .what = "iterations under the plan",
+                                        .start_ns = figures.from_ns,
+                                        .end_ns = figures.to_ns});
+}
+
+/// By local rank.
+std::vector<const analyzer::StoredPlan*> PlannedRun::plans() const {
+  std::vector<const analyzer::StoredPlan*> plans = {&stored_};
+  for (const analyzer::StoredPlan& other : others_) plans.push_back(&other);
+  return plans;
 }
 
 }  // namespace tferry::cli

@@ -5,6 +5,7 @@
 #include "cli/budget.hpp"
 #include "cli/job/job_settings.hpp"
 #include "cli/plan/plan_reference.hpp"
+#include "cli/plan/watched_run.hpp"
 #include "cli/report/run_summary.hpp"
 #include "trace/session_writer.hpp"
 
@@ -51,7 +52,11 @@ class PlannedRun {
   const std::optional<std::filesystem::path>& session() const { return session_; }
 
  private:
-  void insert_plan(trace::SessionWriter& writer, trace::PlanRow plan) const;
+  std::vector<const analyzer::StoredPlan*> plans() const;
+  std::int64_t insert_plan(trace::SessionWriter& writer, const analyzer::StoredPlan& stored,
+                           trace::PlanRow plan) const;
+  void keep_watched(trace::SessionWriter& writer, const DeviceSnapshot& counters,
+                    const WatchedRun::Figures& figures) const;
 
   PlanReference reference_;
   analyzer::StoredPlan stored_;

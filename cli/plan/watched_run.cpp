@@ -56,6 +56,20 @@ void measure(trace::Session& session, const analyzer::RankAnalysis& rank, Watche
   figures.wait_ns = waited / figures.iterations;
 }
 
+std::optional<WatchedRun::Figures> rows_of(trace::Session& session, const WatchedRun::Gpu& gpu,
+                                           std::size_t plans) {
+  const auto process = session.first<trace::ProcessRow>("WHERE pid = ?", gpu.pid);
+  if (!process) return std::nullopt;
+  const auto device = session.first<trace::ProcessDeviceRow>("WHERE process_id = ? AND ordinal = ?",
+                                                             process->id, gpu.ordinal);
+  if (!device) return std::nullopt;
+  WatchedRun::Figures figures;
+  figures.process_id = process->id;
+  figures.device_id = device->device_id;
+  figures.plan = static_cast<std::size_t>(std::max<std::int64_t>(0, process->local_rank.value_or(0))) % plans;
+  return figures;
+}
+
 }  // namespace
 
 WatchedRun::WatchedRun(const std::vector<std::string>& spools, const fs::path& session,
@@ -71,36 +85,39 @@ WatchedRun::~WatchedRun() {
   fs::remove(path_, ignored);
 }
 
-std::optional<WatchedRun::Figures> WatchedRun::analyze(std::int64_t pid, std::int64_t ordinal,
-                                                       const analyzer::StoredPlan& plan) {
-  Figures figures;
+std::vector<std::optional<WatchedRun::Figures>> WatchedRun::analyze(
+    std::span<const Gpu> gpus, std::span<const analyzer::StoredPlan* const> plans) {
+  std::vector<std::optional<Figures>> all(gpus.size());
   std::vector<analyzer::RankAnalysis> ranks;
   analyzer::ContentionAnalysis contention;
   {
     trace::Session session = trace::Session::open(path_.string());
-    const auto process = session.first<trace::ProcessRow>("WHERE pid = ?", pid);
-    if (!process) return std::nullopt;
-    const auto device =
-        session.first<trace::ProcessDeviceRow>("WHERE process_id = ? AND ordinal = ?", process->id, ordinal);
-    if (!device) return std::nullopt;
-    figures.process_id = process->id;
-    figures.device_id = device->device_id;
-    for (analyzer::SessionRecording& recording : analyzer::read_recordings(session)) {
-      if (recording.process_id != figures.process_id || recording.device_id != figures.device_id) continue;
+    std::vector<analyzer::SessionRecording> recordings = analyzer::read_recordings(session);
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      all[i] = rows_of(session, gpus[i], plans.size());
+      if (!all[i]) continue;
+      const auto found = std::find_if(recordings.begin(), recordings.end(), [&](const auto& recording) {
+        return recording.process_id == all[i]->process_id && recording.device_id == all[i]->device_id;
+      });
+      if (found == recordings.end()) {
+        all[i].reset();
+        continue;
+      }
+      const analyzer::StoredPlan& plan = *plans[all[i]->plan];
       analyzer::RankAnalysis& rank = ranks.emplace_back();
-      rank.source = std::move(recording);
+      rank.source = std::move(*found);
+      recordings.erase(found);
       rank.budget_bytes = plan.row.budget_bytes;
       if (analyzer::find_planned(rank, plan.rank, plan.placed.rules)) {
-        measure(session, rank, figures);
+        measure(session, rank, *all[i]);
       } else {
         rank.unknown.emplace_back("iterations: none of those that were watched was as the plan has it");
       }
     }
-    if (ranks.empty()) return std::nullopt;
-    contention = analyzer::analyze_contention(session, {});
+    if (!ranks.empty()) contention = analyzer::analyze_contention(session, {});
   }
-  store_analysis(ranks, &contention, path_, path_, true);
-  return figures;
+  if (!ranks.empty()) store_analysis(ranks, &contention, path_, path_, true);
+  return all;
 }
 
 }  // namespace tferry::cli

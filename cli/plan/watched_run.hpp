@@ -3,9 +3,11 @@
 #include "analyzer/session/stored_plan.hpp"
 #include "cli/status/status_file.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,10 +26,14 @@ class WatchedRun {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Of a GPU of a process there.
+  struct Gpu {
+    std::int64_t pid = 0;
+    std::int64_t ordinal = 0;  ///< in that process
+  };
   struct Figures {
     std::int64_t process_id = 0;  ///< rows of the session
     std::int64_t device_id = 0;
+    std::size_t plan = 0;      ///< that it followed
     std::int64_t from_ns = 0;  ///< what was recorded
     std::int64_t to_ns = 0;
     std::int64_t iterations = 0;                    ///< in which exactly the plan's operations were done
@@ -35,9 +41,11 @@ class WatchedRun {
     std::optional<std::int64_t> wait_ns = {};       ///< for memory, per iteration
     std::optional<std::int64_t> in_memory_ns = {};  ///< its operations alone, and what the program lets idle
   };
-  /// Finds the plan's iterations of process and GPU, and stores them with operations, tensors, transfers and
-  /// what these lost. Nothing where that process recorded nothing.
-  std::optional<Figures> analyze(std::int64_t pid, std::int64_t ordinal, const analyzer::StoredPlan& plan);
+  /// Finds the plan's iterations of each GPU, and stores them with operations, tensors, transfers and what
+  /// these lost. `plans`: local rank r follows number r modulo their count. Of each GPU nothing where it
+  /// recorded nothing.
+  std::vector<std::optional<Figures>> analyze(std::span<const Gpu> gpus,
+                                              std::span<const analyzer::StoredPlan* const> plans);
 
  private:
   std::filesystem::path path_;
