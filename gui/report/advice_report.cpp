@@ -31,6 +31,7 @@ class Advice {
     complete();
     for (const cli::MemoryProfile& profile : cli::memory_profiles(scope_)) fits(profile);
     plans();
+    runs();
     contention();
     pageable();
     proof();
@@ -91,6 +92,22 @@ class Advice {
             static_cast<double>(*plan.bound_ns) < kHardlySlower * static_cast<double>(*plan.in_memory_ns)
                 ? "the budget can be smaller still: panel curve"
                 : "a larger budget or a faster link helps, another plan hardly");
+    }
+  }
+
+  /// Where a run took longer than its plan predicts.
+  void runs() {
+    for (const auto& run : scope_.session().rows<trace::RunRow>(
+             "WHERE " + scope_.condition("process_id", "device_id", "") + " ORDER BY id")) {
+      if (!run.iteration_ns || !run.predicted_ns || !run.wait_ns) continue;
+      const auto took = static_cast<double>(*run.iteration_ns);
+      if (took < kHardlySlower * static_cast<double>(*run.predicted_ns)) continue;
+      add(cli::KnownBy::kMeasured, "slower than predicted",
+          "an iteration of GPU " + scope_.gpu_name(run.device_id) + " took " + duration(took) + ", not " +
+              duration(static_cast<double>(*run.predicted_ns)) + "; the GPU waited " +
+              duration(static_cast<double>(*run.wait_ns)) + " of it for memory",
+          "panel late tells for which tensors; if the link is slower than the plan takes it for: tferry "
+          "calibrate, then a new plan");
     }
   }
 

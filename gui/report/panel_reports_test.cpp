@@ -116,6 +116,7 @@ TEST(AdviceTest, RestsOnWhatTheSessionHas) {
   EXPECT_THAT(contended, HasSubstr("to GPU 1, at a link"));
   const std::string planned = plain(report(planned_session(), "advice")[0]);
   EXPECT_THAT(planned, HasSubstr("makes an iteration 25 % longer than in memory"));
+  EXPECT_THAT(planned, HasSubstr("slower than predicted,\"an iteration of GPU 0 took 12"));
   EXPECT_THAT(planned, HasSubstr("same results"));
   const trace::TestDirectory directory;
   SessionMaker(directory / "raw.tferry").kernel("k", 0, 1).publish();
