@@ -65,6 +65,20 @@ TEST(WaterfallTest, ThePartsAddUpToWhatWasMeasured) {
       "measured,12000000,1,12000000,all parts together,measured\n");
 }
 
+TEST(WaterfallTest, IterationsThatLeftThePlanMakeTheMeanLonger) {
+  const trace::TestDirectory directory;
+  const std::string path = directory / "off.tferry";
+  std::filesystem::copy_file(planned_session(), path);
+  trace::Database(path, trace::Database::Mode::kReadWrite)
+      .execute(
+          "INSERT INTO meta VALUES ('off_plan.iterations', '1'), ('off_plan.iteration_ns', '20000000'), "
+          "('on_plan.iterations', '3')");
+  const std::string parts = plain(report(path, "waterfall").at(0));
+  EXPECT_THAT(parts, HasSubstr("off plan,2000000,"));
+  EXPECT_THAT(parts, HasSubstr("1 of 4 timed iterations left the plan"));
+  EXPECT_THAT(parts, HasSubstr("measured,14000000,1,14000000,all parts together"));
+}
+
 TEST(WaterfallTest, WithoutARunThePlanIsToldAsSimulated) {
   const std::vector<cli::Table> tables = report(analyzed_golden(), "waterfall");
   ASSERT_EQ(tables.size(), 2u) << "the recording, then the plan";

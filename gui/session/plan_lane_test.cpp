@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 namespace tferry::gui {
 namespace {
@@ -114,6 +115,35 @@ TEST_F(PlanLaneTest, AFetchAheadOfNeedIsLateIfWhatWaitedTouchesTheSame) {
       "\"offset\", kind, "
       "known_by) VALUES (1, 2, 1, 0, 2, 1)");
   EXPECT_EQ(late_ns(session_->session, 2), 2 * kMs);
+}
+
+TEST_F(PlanLaneTest, AWaitTellsWhoWaitedAndForWhat) {
+  open(planned_session());
+  const std::string wait = facts({EventTable::kGate, 1});
+  for (const char* told : {"Wait for memory\n", "takes: 2 ms", "who waits: the GPU",
+                           "with operation: 2: backward", "for: layer1.weight, there after 2 ms"})
+    EXPECT_NE(wait.find(told), std::string::npos) << told << " in " << wait;
+  open_changed("DELETE FROM swap; UPDATE gate SET fetch_bytes = 0");
+  EXPECT_NE(facts({EventTable::kGate, 1}).find("for: room"), std::string::npos);
+}
+
+TEST_F(PlanLaneTest, FetchesOfOneWaitShareItsTimeInTheirOrder) {
+  // The operation waits from 6 to 8 ms; one fetch is there at 7, one of another tensor at 7.5, neither at 8.
+  open_changed(
+      "UPDATE memcpy SET end_ns = end_ns - 1000000 WHERE id = (SELECT memcpy_id FROM swap WHERE id = 2);"
+      "INSERT INTO memcpy SELECT 90, process_id, device_id, stream_id, end_ns, end_ns + 500000, bytes, kind, "
+      "source_kind, destination_kind, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+      "NULL, NULL, "
+      "NULL, owner FROM memcpy WHERE id = (SELECT memcpy_id FROM swap WHERE id = 2);"
+      "INSERT INTO swap SELECT 90, process_id, device_id, kind, 7, 0, bytes, operation, submit_ns, wait_ns, "
+      "90 FROM "
+      "swap WHERE id = 2");
+  std::map<std::int64_t, std::int64_t> lost;
+  const std::int64_t others = read_move_losses(
+      session_->session, "1", "1", [&](const MoveLoss& move) { lost[move.allocation_id] += move.lost_ns; });
+  EXPECT_EQ(lost[1], kMs);
+  EXPECT_EQ(lost[7], kMs / 2);
+  EXPECT_EQ(others, kMs / 2) << "what no fetch explains";
 }
 
 TEST_F(PlanLaneTest, TheNextPlannedMovementIsFoundInBothDirections) {

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tferry::gui {
 namespace {
 
@@ -119,6 +121,39 @@ TEST_F(SliceReaderTest, MemoryIsWhatIsAllocatedAndItsPeakIsKnown) {
   for (const Sample& sample : slice(picture, lane_of(*session, LaneKind::kMemory)).samples)
     highest = std::max(highest, sample.high);
   EXPECT_EQ(highest, 130);
+}
+
+TEST_F(SliceReaderTest, MemoryIsTakenWhenTheGpuComesToIt) {
+  // Two kernels called at once; between the calls the program allocates what the second one needs.
+  SessionMaker maker(path_);
+  maker.kernel("first", 10, 50).kernel("second", 60, 90).allocation(100, 2, 4);
+  maker.writer().execute("UPDATE kernel SET call_ns = CASE start_ns WHEN " + std::to_string(at(10)) +
+                         " THEN " + std::to_string(at(1)) + " ELSE " + std::to_string(at(3)) + " END");
+  maker.publish();
+  const auto session = open();
+  const auto picture = session->reader->read({at(0), at(200)}, 1);
+  const auto& samples = slice(picture, lane_of(*session, LaneKind::kMemory)).samples;
+  const auto held =
+      std::find_if(samples.begin(), samples.end(), [](const Sample& s) { return s.high == 100; });
+  ASSERT_NE(held, samples.end());
+  EXPECT_EQ(held->start_ns, at(60)) << "until then the second kernel waits";
+  EXPECT_EQ(held->end_ns, at(90)) << "freed by the program at 4, which comes after the second kernel";
+  EXPECT_EQ(picture->memory_peak_ns, at(60));
+}
+
+TEST_F(SliceReaderTest, AJobThatWasRecordedInPartOpensThere) {
+  SessionMaker maker(path_);
+  maker.kernel("k", 5000, 6000).allocation(100, 0, 10'000);
+  maker.writer().insert(trace::RecordedRangeRow{
+      .process_id = 1, .number = 0, .what = "steps", .start_ns = at(5000), .end_ns = at(6000)});
+  maker.publish();
+  const auto session = open();
+  EXPECT_EQ(session->overview->range, (TimeRange{at(0), at(10'000)}));
+  EXPECT_EQ(session->overview->shown_first, (TimeRange{at(4980), at(6020)}));
+  const auto& warnings = session->overview->warnings;
+  EXPECT_TRUE(std::any_of(warnings.begin(), warnings.end(), [](const QString& warning) {
+    return warning == QStringLiteral("Recorded in part: steps.");
+  }));
 }
 
 TEST_F(SliceReaderTest, ACancelledReadGivesNothing) {
