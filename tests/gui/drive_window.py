@@ -2,6 +2,7 @@
 
     tests/gui/drive_window.py --viewer build/bin/tferry-gui --tferry build/bin/tferry --session tests/golden/gpt2.tferry
     ... --pictures docs/pictures     # keep the pictures there
+    ... --build build                # with what is needed to replay the session under its plan: one more picture
 
 Opens, zooms, searches, selects, measures, exports; after each step the frame buffer has to show a change, and where the
 step is taken back, what was there before. Exit code 77 (skipped) where Xvfb or xdotool is missing.
@@ -204,12 +205,26 @@ def contention_picture(options, folder):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, QT_QPA_PLATFORM="offscreen"))
 
 
+def planned_picture(options, session, folder):
+    """The recorded job done again under its plan, on the software driver and a link slower than the plan takes it for."""
+    golden = os.path.dirname(options.session)
+    run = os.path.join(folder, "planned.tferry")
+    emulated = dict(os.environ, LD_LIBRARY_PATH=os.path.join(options.build, "lib", "software_driver"), SWD_CONTENTS="0",
+                    SWD_DEVICE_MEMORY=str(40 << 30), SWD_H2D_GBPS="40")
+    subprocess.run([options.tferry, "run", "-q", "--plan", session, "-o", run, os.path.join(options.build, "bin", "tferry-replay"),
+                    os.path.join(golden, "gpt2.runtime.spool.gz"), "--times", os.path.join(golden, "gpt2.collector.spool.gz"),
+                    "--steps", "12"], check=True, stdout=subprocess.DEVNULL, env=emulated)
+    subprocess.run([options.viewer, run, "--screenshot", os.path.join(options.pictures, "viewer-planned.png"), "--force",
+                    "--size", "1440x620", "--theme", "light"], check=True, env=dict(os.environ, QT_QPA_PLATFORM="offscreen"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--viewer", required=True)
     parser.add_argument("--tferry", required=True)
     parser.add_argument("--session", required=True)
     parser.add_argument("--pictures", help="folder that keeps the pictures; made where it is not there")
+    parser.add_argument("--build", help="build folder with tferry-replay and the software driver")
     options = parser.parse_args()
     missing = [program for program in ("Xvfb", "xdotool") if not shutil.which(program)]
     if missing:
@@ -231,6 +246,8 @@ def main():
             window.close()
         if options.pictures:
             contention_picture(options, folder)
+        if options.pictures and options.build:
+            planned_picture(options, session, folder)
     print("opened, zoomed, searched, selected, measured and exported")
     return 0
 
