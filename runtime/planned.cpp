@@ -12,9 +12,7 @@ namespace tferry::runtime {
 namespace {
 
 constexpr std::uint64_t kLookInterval =
-    256;                                ///< operations between two looks for a plan while none is followed
-constexpr int kSettlingIterations = 2;  ///< under a plan, before those that are watched
-constexpr int kWatchedIterations = 3;
+    256;  ///< operations between two looks for a plan while none is followed
 
 }  // namespace
 
@@ -244,21 +242,6 @@ void DeviceMemory::plan_boundary(CUstream stream, bool of_plan) {
       all_change_to(*plan_))
     adopt_plan();
   watch_iterations();
-}
-
-/// Some iterations are recorded with all their times once the plan has settled, for planned against actual.
-/// Copies are from an iteration before, since what left then is away when these begin. In one after them only
-/// allocations and frees are recorded: what they have allocated is freed there.
-void DeviceMemory::watch_iterations() {
-  if (watch_ == nullptr) return;
-  constexpr int kLast = kSettlingIterations + kWatchedIterations;
-  iterations_in_place_ = following() ? iterations_in_place_ + 1 : 0;
-  watching_ = iterations_in_place_ > kSettlingIterations && iterations_in_place_ <= kLast;
-  watching_copies_ = watching_ || iterations_in_place_ == kSettlingIterations;
-  if (iterations_in_place_ <= kLast + 1 || !watch_->idle()) return;
-  recorder_->close();
-  watch_ = nullptr;
-  recorder_ = nullptr;
 }
 
 /// Ranks that take turns change plans at the same iteration. A plan that was agreed on is not asked about

@@ -338,25 +338,6 @@ bool DeviceMemory::evict(Block& block, std::span<const std::uint32_t> pieces) {
   return true;
 }
 
-/// A copy is about to be submitted.
-DeviceMemory::SubmittedCopy DeviceMemory::before_copy(CUstream stream) {
-  if (recorder_ == nullptr || (watch_ != nullptr && !watching_copies_)) return {};
-  return {StatusPage::now_ns(), watch_ != nullptr ? watch_->begin_copy(stream) : nullptr};
-}
-
-/// It was, of these pieces, as number `sequence` of its stream.
-void DeviceMemory::note_copy(trace::TransferKind kind, const Block& block,
-                             std::span<const std::uint32_t> pieces, CUstream stream, StreamIndex index,
-                             std::uint64_t sequence, const SubmittedCopy& copy) {
-  if (copy.ns == 0) return;
-  const auto bytes = static_cast<std::int64_t>(pieces.size() * chunk_size());
-  recorder_->transfer(kind, block, pieces.front(), bytes, chunk_size(), stream, sequence, copy.ns, ahead_);
-  const bool out = kind == trace::TransferKind::kPark;
-  if (watch_ != nullptr)
-    watch_->end_copy(copy.timing, stream, index, ordinal_,
-                     out ? trace::CopyKind::kDeviceToHost : trace::CopyKind::kHostToDevice, bytes, copy.ns);
-}
-
 /// One copy to the host, of pieces whose chunks and slots are neighbours, behind the last use of the block
 /// and the eviction before.
 bool DeviceMemory::copy_out(Block& block, std::span<const std::uint32_t> pieces, SlotPass& pass) {
