@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
 
 namespace tferry::gui {
 namespace {
@@ -13,25 +12,35 @@ constexpr std::int64_t kMostKernels = 400'000;  // read in a few tenths of a sec
 
 }  // namespace
 
-GpuTime::GpuTime(trace::Session& session, std::int64_t process_id, std::int64_t device_id) {
-  if (session.integer("SELECT coalesce(max(id), 0) FROM kernel") > kMostKernels) return;
-  std::int64_t stream = 0;
+std::map<GpuTime::Gpu, GpuTime> GpuTime::read(trace::Session& session) {
+  std::map<Gpu, GpuTime> times;
+  if (session.integer("SELECT coalesce(max(id), 0) FROM kernel") > kMostKernels) return times;
+  std::map<Gpu, std::map<std::int64_t, std::vector<Operation>>> streams;
   select(
       session,
-      "SELECT stream_id FROM kernel WHERE process_id = ? AND device_id = ? AND owner <> 2 AND call_ns IS NOT "
-      "NULL AND end_ns IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1",
-      [&](trace::Statement& row) { stream = row.integer(0); }, process_id, device_id);
-  select(
-      session,
-      "SELECT call_ns, start_ns, end_ns FROM kernel WHERE process_id = ? AND stream_id = ? AND call_ns IS "
-      "NOT NULL AND "
-      "end_ns IS NOT NULL ORDER BY call_ns",
+      "SELECT process_id, device_id, stream_id, call_ns, start_ns, end_ns FROM kernel WHERE owner <> 2 AND "
+      "call_ns IS NOT NULL AND end_ns IS NOT NULL",
       [&](trace::Statement& row) {
-        const std::int64_t before = operations_.empty() ? 0 : operations_.back().done_ns;
-        operations_.push_back(
-            {row.integer(0), std::max(before, row.integer(1)), std::max(before, row.integer(2))});
-      },
-      process_id, stream);
+        streams[{row.integer(0), row.integer(1)}][row.integer(2)].push_back(
+            {row.integer(3), row.integer(4), row.integer(5)});
+      });
+  for (auto& [gpu, of_gpu] : streams) {
+    const auto most = std::max_element(of_gpu.begin(), of_gpu.end(), [](const auto& a, const auto& b) {
+      return a.second.size() < b.second.size();
+    });
+    times.emplace(gpu, GpuTime(std::move(most->second)));
+  }
+  return times;
+}
+
+GpuTime::GpuTime(std::vector<Operation> operations) : operations_(std::move(operations)) {
+  std::sort(operations_.begin(), operations_.end(),
+            [](const Operation& a, const Operation& b) { return a.call_ns < b.call_ns; });
+  std::int64_t done = 0;
+  for (Operation& operation : operations_) {
+    operation.start_ns = std::max(done, operation.start_ns);
+    operation.done_ns = done = std::max(done, operation.done_ns);
+  }
 }
 
 std::int64_t GpuTime::of(std::int64_t host_ns) const {

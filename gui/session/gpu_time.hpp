@@ -3,6 +3,8 @@
 #include "trace/session.hpp"
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace tferry::gui {
@@ -14,9 +16,10 @@ class GpuTime {
  public:
   /// Knows nothing: the GPU is where the program is.
   GpuTime() = default;
-  /// Sessions of more than a few hundred thousand kernels are taken for such as look at themselves from so
-  /// far off that it does not matter. Throws trace::SessionError.
-  GpuTime(trace::Session& session, std::int64_t process_id, std::int64_t device_id);
+  using Gpu = std::pair<std::int64_t, std::int64_t>;  ///< process and device
+  /// Of every process and GPU. Empty for sessions of more than a few hundred thousand kernels: they are
+  /// looked at from so far off that it does not matter. Throws trace::SessionError.
+  static std::map<Gpu, GpuTime> read(trace::Session& session);
 
   /// The end of what was called before, or the same time where the GPU had nothing left to do. Never before
   /// `host_ns`, and later for later times.
@@ -29,10 +32,13 @@ class GpuTime {
  private:
   struct Operation {
     std::int64_t call_ns = 0;
-    std::int64_t start_ns = 0;
-    std::int64_t done_ns = 0;  ///< all that were called up to this one
+    std::int64_t start_ns = 0;  ///< not before those called earlier are done
+    std::int64_t done_ns = 0;   ///< all that were called up to this one
   };
-  std::vector<Operation> operations_;
+
+  explicit GpuTime(std::vector<Operation> operations);
+
+  std::vector<Operation> operations_;  ///< by call
 };
 
 }  // namespace tferry::gui

@@ -29,7 +29,7 @@ class GpuTimeTest : public ::testing::Test {
     }
     writer.publish();
     trace::Session session = trace::Session::open(directory_ / "a.tferry");
-    return {session, 1, 1};
+    return GpuTime::read(session).at({1, 1});
   }
 
   trace::TestDirectory directory_;

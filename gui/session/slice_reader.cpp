@@ -368,10 +368,10 @@ class SliceReader::Reading {
   }
 
   const GpuTime& time(std::size_t lane) {
-    const std::pair gpu(lanes_[lane].process_id, lanes_[lane].device_id);
-    const auto place = reader_.times_.find(gpu);
-    if (place != reader_.times_.end()) return place->second;
-    return reader_.times_.emplace(gpu, GpuTime(reader_.session_, gpu.first, gpu.second)).first->second;
+    static const GpuTime unknown;
+    if (!reader_.times_) reader_.times_ = GpuTime::read(reader_.session_);
+    const auto place = reader_.times_->find({lanes_[lane].process_id, lanes_[lane].device_id});
+    return place == reader_.times_->end() ? unknown : place->second;
   }
 
   const MemoryCurve& memory(std::size_t lane) {

@@ -11,9 +11,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
-#include <utility>
 
 namespace tferry::gui {
 
@@ -36,9 +36,9 @@ class SliceReader {
 
   trace::Session& session_;
   OverviewPtr overview_;
-  std::map<int, MemoryCurve> memory_;                               ///< by lane
-  std::map<std::pair<std::int64_t, std::int64_t>, GpuTime> times_;  ///< by process and GPU
-  std::map<std::int64_t, PlanTimes> plans_;                         ///< by plan.id
+  std::map<int, MemoryCurve> memory_;                     ///< by lane
+  std::optional<std::map<GpuTime::Gpu, GpuTime>> times_;  ///< once they were asked for
+  std::map<std::int64_t, PlanTimes> plans_;               ///< by plan.id
 };
 
 }  // namespace tferry::gui
