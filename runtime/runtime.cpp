@@ -106,7 +106,8 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
   if (recorder_ && config_.access_direction && !config_.managed)
     probe_ = std::make_unique<AccessProbe>(driver, *recorder_, status_);
-  if (recorder_ && !config_.times && !config_.watch) other_memory_ = std::make_unique<OtherMemory>(*recorder_);
+  if (recorder_ && !config_.times && !config_.watch)
+    other_memory_ = std::make_unique<OtherMemory>(*recorder_);
   if (recorder_ && (config_.times || config_.watch))
     timer_ = std::make_unique<OperationTimer>(driver, *recorder_, streams_);
 }
