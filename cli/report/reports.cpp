@@ -25,6 +25,7 @@ const std::vector<ReportKind>& report_kinds() {
       {"quality", "everything that is missing from the recording", report_quality},
       {"analysis", "iterations, bound and simulated policies", report_analysis},
       {"plan", "plans, and what moves under the newest", report_plan},
+      {"advice", "what follows from all of it", report_advice},
   };
   return kinds;
 }

@@ -35,6 +35,7 @@ std::vector<Table> report_idle(const Scope& scope);        ///< what each GPU di
 std::vector<Table> report_launch(const Scope& scope);      ///< from the launch to the start of a kernel
 std::vector<Table> report_quality(const Scope& scope);     ///< everything that is missing, counted
 std::vector<Table> report_analysis(const Scope& scope);    ///< iterations, bound, simulated policies
+std::vector<Table> report_advice(const Scope& scope);      ///< what follows from it, and what to do
 std::vector<Table> report_plan(const Scope& scope);        ///< plans, and what moves under the newest
 
 /// The same, with what moves under the plan of that number.

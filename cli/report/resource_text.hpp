@@ -13,4 +13,15 @@ inline std::string resource_text(const std::string& resource) {
   return resource;
 }
 
+/// What two transfers shared, as table `contention` names it, for people.
+inline std::string contended_resource_text(const std::string& resource) {
+  if (resource == "link") return "a link";
+  if (resource == "host_memory") return "host memory";
+  if (resource == "link_or_host_memory") return "a link or host memory";
+  if (resource == "copy_engine") return "the copy engine";
+  if (resource == "pageable") return "pageable memory";
+  if (resource == "other_process") return "another process";
+  return resource;
+}
+
 }  // namespace tferry::cli

@@ -29,7 +29,6 @@ const Added kAdded[] = {
      {"curve", "step time against budget; a click shows that plan",
       [](const cli::Scope& scope) { return report_curve(scope); }}},
     {"plan", {"waterfall", "the parts of an iteration, adding up to what was measured", report_waterfall}},
-    {"plan", {"advice", "what follows from all of it", report_advice}},
 };
 
 }  // namespace

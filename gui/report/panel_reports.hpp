@@ -22,6 +22,5 @@ std::vector<cli::Table> report_curve(const cli::Scope& scope, const Step& step =
 std::vector<cli::Table> report_why(const cli::Scope& scope);  ///< says how to ask why a tensor moves
 std::vector<cli::Table> report_waterfall(
     const cli::Scope& scope);  ///< the parts of an iteration, adding up to it
-std::vector<cli::Table> report_advice(const cli::Scope& scope);  ///< what to do about it
 
 }  // namespace tferry::gui

@@ -1,5 +1,6 @@
 #include "gui/session/contention_lanes.hpp"
 
+#include "cli/report/resource_text.hpp"
 #include "gui/session/lane_counts.hpp"
 
 #include <QStringList>
@@ -9,21 +10,9 @@
 namespace tferry::gui {
 namespace {
 
-struct Resource {
-  const char* name;   ///< in table `contention`
-  const char* words;  ///< for people
-};
-
-// In the order of the numbers that kContentionLane gives them.
-constexpr std::array kResources = {
-    Resource{"link", "a link"},
-    Resource{"host_memory", "host memory"},
-    Resource{"link_or_host_memory", "a link or host memory"},
-    Resource{"copy_engine", "the copy engine"},
-    Resource{"pageable", "pageable memory"},
-    Resource{"other_process", "another process"},
-    Resource{"unexplained", "unexplained"},
-};
+// As table `contention` names them, in the order of the numbers that kContentionLane gives them.
+constexpr std::array kResources = {"link",     "host_memory",   "link_or_host_memory", "copy_engine",
+                                   "pageable", "other_process", "unexplained"};
 
 }  // namespace
 
@@ -36,10 +25,7 @@ const char* const kContentionLane =
 const char* const kLostWhileRunning = "resource <> 'copy_engine_queue'";
 
 QString resource_words(const std::string& resource) {
-  for (const Resource& known : kResources) {
-    if (resource == known.name) return QString::fromUtf8(known.words);
-  }
-  return QString::fromStdString(resource);
+  return QString::fromStdString(cli::contended_resource_text(resource));
 }
 
 namespace {
@@ -86,7 +72,7 @@ void title_contention(trace::Session& session, Lane& lane) {
     ends += QStringLiteral(". ");
   } else {
     const auto resource = static_cast<std::size_t>(lane.owner);
-    lane.title += QString::fromUtf8(kResources[resource < kResources.size() ? resource : 6].words);
+    lane.title += resource_words(kResources[resource < kResources.size() ? resource : 6]);
   }
   lane.hint =
       ends +

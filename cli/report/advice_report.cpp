@@ -1,35 +1,35 @@
+#include "cli/byte_size.hpp"
 #include "cli/report/memory_profile.hpp"
+#include "cli/report/render.hpp"
+#include "cli/report/reports.hpp"
 #include "cli/report/resource_text.hpp"
-#include "gui/report/panel_reports.hpp"
-#include "gui/session/contention_lanes.hpp"
-#include "gui/time/time_text.hpp"
 
 #include <optional>
 #include <string>
 
-namespace tferry::gui {
+namespace tferry::cli {
 namespace {
 
 constexpr double kHardlySlower = 1.01;
 constexpr double kWorthTelling = 100e3;  // ns lost in all
 constexpr double kMuchPageable = 0.05;   // of the bytes between host and GPU
 
-std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)).toStdString(); }
-std::string duration(double ns) { return duration_text(static_cast<std::int64_t>(ns)).toStdString(); }
+std::string bytes(std::int64_t count) { return format_bytes(count); }
+std::string duration(double ns) { return shown(Cell(ns), Unit::kNanoseconds); }
 std::string percent(double share) { return std::to_string(static_cast<int>(share * 100 + 0.5)) + " %"; }
 
 /// What follows from the session for whoever runs the job, most urgent first; every sentence rests on a
 /// figure of another panel, and every piece of advice is a command or a place to look.
 class Advice {
  public:
-  explicit Advice(const cli::Scope& scope) : scope_(scope), file_(scope.session().path()) {}
+  explicit Advice(const Scope& scope) : scope_(scope), file_(scope.session().path()) {}
 
-  cli::Table make() {
+  Table make() {
     if (!scope_.session().meta("analysis.created"))
-      add(cli::KnownBy::kUnknown, "analysis", "iterations, tensors, bound and contention are unknown",
+      add(KnownBy::kUnknown, "analysis", "iterations, tensors, bound and contention are unknown",
           "tferry analyze --oversubscribe 1.5 " + file_);
     complete();
-    for (const cli::MemoryProfile& profile : cli::memory_profiles(scope_)) fits(profile);
+    for (const MemoryProfile& profile : memory_profiles(scope_)) fits(profile);
     plans();
     runs();
     contention();
@@ -40,29 +40,29 @@ class Advice {
   }
 
  private:
-  void add(cli::KnownBy known, const char* about, const std::string& finding, const std::string& what_to_do) {
+  void add(KnownBy known, const char* about, const std::string& finding, const std::string& what_to_do) {
     table_.add(known, {about, finding, what_to_do});
   }
 
   void complete() {
     const auto kinds = scope_.session().count<trace::LossRow>();
     if (kinds > 0)
-      add(cli::KnownBy::kMeasured, "recording",
+      add(KnownBy::kMeasured, "recording",
           "kinds of things that are missing from it: " + std::to_string(kinds),
           "look into panel quality before believing a figure");
   }
 
-  void fits(const cli::MemoryProfile& profile) {
+  void fits(const MemoryProfile& profile) {
     const auto device = scope_.session().first<trace::DeviceRow>("WHERE id = ?", profile.device_id);
     if (!device || !device->memory_bytes || profile.peak_bytes == 0) return;
     const std::string gpu = "GPU " + scope_.gpu_name(profile.device_id);
     if (profile.peak_bytes > *device->memory_bytes)
-      add(cli::KnownBy::kMeasured, "memory",
+      add(KnownBy::kMeasured, "memory",
           gpu + " needs " + bytes(profile.peak_bytes) + " of " + bytes(*device->memory_bytes),
           "tferry analyze --budget " + std::to_string(*device->memory_bytes * 9 / 10) + " " + file_ +
               ", then tferry run --plan " + file_ + " PROGRAM...");
     else
-      add(cli::KnownBy::kMeasured, "memory",
+      add(KnownBy::kMeasured, "memory",
           gpu + " needs " + bytes(profile.peak_bytes) + " of " + bytes(*device->memory_bytes) + ": it fits",
           "nothing has to move; panel curve tells what a smaller budget costs");
   }
@@ -77,22 +77,34 @@ class Advice {
           static_cast<double>(*plan.predicted_ns) / static_cast<double>(*plan.in_memory_ns) - 1;
       const std::string under = "plan " + std::to_string(plan.id) + " of GPU " +
                                 scope_.gpu_name(plan.device_id) + " (" + bytes(plan.budget_bytes) + ")";
-      add(cli::KnownBy::kSimulated, "swapping or not",
-          under + " makes an iteration " + percent(longer) + " longer than in memory",
-          "recomputing pays if it repeats less than " +
-              duration(static_cast<double>(*plan.predicted_ns - *plan.in_memory_ns)) +
-              " of kernels; record that, or a smaller batch, and open it below to compare");
+      add(KnownBy::kSimulated, "swapping or not",
+          under + " makes an iteration " + percent(longer) +
+              " longer than in memory: " + duration(static_cast<double>(*plan.predicted_ns)) + others(plan),
+          "swap: tferry run --plan " + file_ + ":" + std::to_string(plan.id) +
+              " PROGRAM...; what is estimated is optimistic: try it, record it, and tferry compare the two");
       const auto limit = scope_.value<std::string>(
           "SELECT resource FROM bound WHERE device_id = " + std::to_string(plan.device_id.value_or(0)) +
           " ORDER BY id DESC LIMIT 1");
       if (limit && plan.bound_ns)
-        add(cli::KnownBy::kSimulated, "limit",
+        add(KnownBy::kSimulated, "limit",
             "no plan for that budget is faster than " + duration(static_cast<double>(*plan.bound_ns)) +
-                ": limited by " + cli::resource_text(*limit),
+                ": limited by " + resource_text(*limit),
             static_cast<double>(*plan.bound_ns) < kHardlySlower * static_cast<double>(*plan.in_memory_ns)
                 ? "the budget can be smaller still: panel curve"
                 : "a larger budget or a faster link helps, another plan hardly");
     }
+  }
+
+  /// What swapping competes with, estimated for the same budget: "; recompute (estimated): 197.42 ms".
+  std::string others(const trace::PlanRow& plan) const {
+    std::string text;
+    for (const auto& row : scope_.session().rows<trace::SimulationRow>(
+             "WHERE process_id IS ? AND device_id IS ? AND policy LIKE '%(estimated)' ORDER BY id",
+             plan.process_id, plan.device_id)) {
+      if (row.budget_bytes == plan.budget_bytes)
+        text += "; " + row.policy + ": " + duration(static_cast<double>(row.predicted_ns));
+    }
+    return text;
   }
 
   /// Where a run took longer than its plan predicts.
@@ -102,7 +114,7 @@ class Advice {
       if (!run.iteration_ns || !run.predicted_ns || !run.wait_ns) continue;
       const auto took = static_cast<double>(*run.iteration_ns);
       if (took < kHardlySlower * static_cast<double>(*run.predicted_ns)) continue;
-      add(cli::KnownBy::kMeasured, "slower than predicted",
+      add(KnownBy::kMeasured, "slower than predicted",
           "an iteration of GPU " + scope_.gpu_name(run.device_id) + " took " + duration(took) + ", not " +
               duration(static_cast<double>(*run.predicted_ns)) + "; the GPU waited " +
               duration(static_cast<double>(*run.wait_ns)) + " of it for memory",
@@ -114,8 +126,7 @@ class Advice {
   void contention() {
     scope_.select(std::string("SELECT victim_device_id, culprit_device_id, resource, sum(lost_ns), "
                               "min(known_by) FROM contention "
-                              "WHERE ") +
-                      kLostWhileRunning + " AND " +
+                              "WHERE resource <> 'copy_engine_queue' AND ") +
                       scope_.condition("victim_process_id", "victim_device_id", "start_ns") +
                       " GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 3",
                   [&](trace::Statement& row) {
@@ -125,13 +136,15 @@ class Advice {
                     const bool gpu = !row.is_null(1);
                     std::string finding = victim + " lost " + duration(row.real(3)) + " in all";
                     if (gpu) finding += " to GPU " + scope_.gpu_name(row.integer(1));
-                    finding += ", at " + resource_words(resource).toStdString();
-                    add(cli::known_by_of(row.shown(4)), "contention", finding, against(resource));
+                    finding += ", at " + contended_resource_text(resource);
+                    add(known_by_of(row.shown(4)), "contention", finding, against(resource));
                   });
   }
 
   static std::string against(const std::string& resource) {
-    if (resource == "link") return "use GPUs on links of their own, or let them copy in turns; panel matrix";
+    if (resource == "link")
+      return "use GPUs on links of their own, or let ranks take turns: tferry run --coordinate auto; panel "
+             "matrix";
     if (resource == "copy_engine") return "let the program's copies of one direction follow each other";
     if (resource == "pageable") return "pin the memory (pin_memory=True, cudaHostAlloc)";
     if (resource == "other_process") return "find out who else uses the GPU or its link: tferry doctor";
@@ -146,7 +159,7 @@ class Advice {
         "SELECT sum(bytes) FROM memcpy WHERE (kind = 1 AND source_kind = 1) OR (kind = 2 AND "
         "destination_kind = 1)");
     if (!all || !some || *all <= 0 || *some / *all < kMuchPageable) return;
-    add(cli::KnownBy::kMeasured, "pageable copies",
+    add(KnownBy::kMeasured, "pageable copies",
         percent(*some / *all) + " of the bytes between host and GPU come from pageable memory, or go there",
         "pin it (pin_memory=True, cudaHostAlloc): such copies are staged by the driver");
   }
@@ -154,7 +167,7 @@ class Advice {
   void proof() {
     const auto runs = scope_.session().count<trace::RunRow>();
     if (runs == 0 && scope_.session().count<trace::PlanRow>() == 0) return;
-    add(cli::KnownBy::kUnknown, "same results", "a session does not hold the job's results",
+    add(KnownBy::kUnknown, "same results", "a session does not hold the job's results",
         "run it with and without the plan, with deterministic kernels, and compare its losses; tferry "
         "compare --structure "
         "A B compares the operations");
@@ -162,17 +175,17 @@ class Advice {
 
   void elsewhere() {
     if (scope_.session().count<trace::BoundRow>() == 0) return;
-    add(cli::KnownBy::kUnknown, "elsewhere", "more GPUs, and other links, are simulated",
+    add(KnownBy::kUnknown, "elsewhere", "more GPUs, and other links, are simulated",
         "tferry analyze --what-if gpus=8,link=gen4x16,shared=2,sync=4 " + file_);
   }
 
-  const cli::Scope& scope_;
+  const Scope& scope_;
   std::string file_;
-  cli::Table table_{"advice", "What follows from it", {{"about"}, {"finding"}, {"what_to_do"}}};
+  Table table_{"advice", "What follows from it", {{"about"}, {"finding"}, {"what_to_do"}}};
 };
 
 }  // namespace
 
-std::vector<cli::Table> report_advice(const cli::Scope& scope) { return {Advice(scope).make()}; }
+std::vector<Table> report_advice(const Scope& scope) { return {Advice(scope).make()}; }
 
-}  // namespace tferry::gui
+}  // namespace tferry::cli
