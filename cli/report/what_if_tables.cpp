@@ -16,7 +16,7 @@ namespace tferry::cli {
 namespace {
 
 constexpr const char* kExample = "gpus=8,link=gen4x16,shared=2,sync=4";
-constexpr int kCurveRounds = 30;
+constexpr int kCurveRounds = 60;
 constexpr double kHardlySlower = 1.05;
 constexpr std::size_t kMostGpus = 64;
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Reading all operations again takes seconds a million of them; the window's answers shall not take longer.
 constexpr std::int64_t kMostOperations = 500'000;
-constexpr int kRounds = 20;             // of each point's plan; tferry analyze --curve takes 30
+constexpr int kRounds = 60;             // of each point's plan, as tferry analyze --curve takes
 constexpr double kRead = 0.15;          // of the time, about, to read all operations again
 constexpr double kHardlySlower = 1.05;  // of the time with everything in memory
 
