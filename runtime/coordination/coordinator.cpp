@@ -23,6 +23,8 @@ constexpr std::int64_t kBusyPause = 5'000;      ///< between looks while transfe
 constexpr std::int64_t kIdlePause = 1'000'000;  ///< while there are others, and nothing is queued
 constexpr std::int64_t kLonePause = 5'000'000;  ///< while there are no others
 constexpr std::size_t kLongestFile = 1 << 20;
+constexpr std::uint64_t kWatched =
+    5;  ///< first iterations under a plan, some of which are watched and not timed
 
 void pause(std::int64_t ns) {
   const timespec time{0, static_cast<long>(ns)};
@@ -194,7 +196,7 @@ bool Coordinator::may_change_plan(int ordinal) {
   Port* port = port_of(ordinal);
   if (port == nullptr) return true;
   if (!port->agreement->may_change(port->self, port->rounds, StatusPage::now_ns())) return false;
-  if (settings_.trial && port->members > 1) port->trial.begin(port->rounds);
+  if (settings_.trial && port->members > 1) port->trial.begin(port->rounds + kWatched);
   return true;
 }
 
