@@ -87,7 +87,8 @@ TEST_F(AnalysisTest, ARecordingGivesBackTheWorkload) {
   ASSERT_TRUE(rank.bound);
   EXPECT_DOUBLE_EQ(rank.bound->time_ns, lower_bound(expected).time_ns);
   EXPECT_EQ(rank.link_known_by, "assumed");
-  ASSERT_EQ(rank.simulations.size(), 6u);
+  ASSERT_EQ(rank.simulations.size(), 5u)
+      << "three policies, the plan, a smaller batch: recomputing is not enough";
   EXPECT_GE(rank.simulations[0].result.time_ns, rank.bound->time_ns);
   ASSERT_TRUE(rank.placed);
   EXPECT_TRUE(plan_errors(rank.placed->workload.workload, rank.placed->plan).empty());
@@ -109,7 +110,7 @@ TEST_F(AnalysisTest, ResultsAreStoredBesideTheRecording) {
   EXPECT_EQ(session.count<trace::OperationRow>(),
             static_cast<std::int64_t>(6 + 4 * workload.operations.size()));
   EXPECT_EQ(session.count<trace::TensorRow>(), static_cast<std::int64_t>(workload.tensors.size()));
-  EXPECT_EQ(session.count<trace::SimulationRow>(), 6);
+  EXPECT_EQ(session.count<trace::SimulationRow>(), 5);
   EXPECT_EQ(session.count<trace::BoundRow>(), 1);
   EXPECT_EQ(session.count<trace::PlanRow>(), 2) << "plans stay";
   const auto bound = session.first<trace::BoundRow>().value();

@@ -10,6 +10,7 @@
 #include "cli/output_file.hpp"
 #include "cli/plan/exec_planner.hpp"
 #include "cli/plan/open_plan.hpp"
+#include "cli/plan/plan_diff.hpp"
 #include "cli/plan/plan_reference.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/session/edit_session.hpp"
@@ -67,12 +68,19 @@ CLI::App* PlanCommand::add_verb(const char* name, const char* what) {
 }
 
 CLI::App* PlanCommand::add_to(CLI::App& program) {
-  app_ = program.add_subcommand("plan", "Show, export, import and check the plans of a session");
+  app_ =
+      program.add_subcommand("plan", "List, show, compare, export, import and check the plans of a session");
   app_->require_subcommand(1);
   app_->footer("Without a session: the newest *.tferry in this folder.");
+  list_ = add_verb("list", "The plans of a session, and what an iteration under each is predicted to take");
+  answer_.add_to(*list_);
+  add_scope_options(*list_, scope_);
   show_ = add_verb("show", "What moves when, and what it is predicted to take");
   answer_.add_to(*show_);
   add_scope_options(*show_, scope_);
+  diff_ = add_verb("diff", "What two plans move otherwise, and what each is predicted to take");
+  diff_->add_option("OTHER", other_, "The plan to compare it with")->type_name("SESSION[:N]")->required();
+  answer_.add_to(*diff_);
   export_ = add_verb("export", "Write a plan as JSON, to look at or to edit");
   export_->add_option("-o,--output", output_, "The file (default: standard output)")->type_name("FILE");
   import_ = add_verb("import", "Store an edited plan in the session, as a new one");
@@ -84,12 +92,27 @@ CLI::App* PlanCommand::add_to(CLI::App& program) {
   return app_;
 }
 
+void PlanCommand::list() const {
+  const PlanReference reference = find_and_tell(plan_, Console(common_.verbosity()));
+  trace::Session session = trace::Session::open(reference.session.string());
+  answer_.answer({report_plan_of(Scope(session, scope_), reference.plan).front()}, reference.session.string(),
+                 common_);
+}
+
+void PlanCommand::diff() const {
+  const Console console(common_.verbosity());
+  const PlanReference first = find_and_tell(plan_, console), second = find_and_tell(other_, console);
+  const analyzer::StoredPlan one = open_plan(first), other = open_plan(second);
+  answer_.answer(plan_diff(one, plan_name(first, one), other, plan_name(second, other)),
+                 first.session.string(), common_);
+}
+
 void PlanCommand::show() const {
   const PlanReference reference = find_and_tell(plan_, Console(common_.verbosity()));
   trace::Session session = trace::Session::open(reference.session.string());
   if (reference.plan && session.count<trace::PlanRow>(fmt::format("id = {}", *reference.plan)) == 0) {
     throw Failure(fmt::format("{} has no plan {}", reference.session.string(), *reference.plan),
-                  "tferry plan show lists those it has");
+                  "tferry plan list tells those it has");
   }
   const Scope scope(session, scope_);
   answer_.answer(report_plan_of(scope, reference.plan), reference.session.string(), common_);
@@ -139,7 +162,9 @@ void PlanCommand::check() const {
 }
 
 int PlanCommand::execute() const {
+  if (list_->parsed()) list();
   if (show_->parsed()) show();
+  if (diff_->parsed()) diff();
   if (export_->parsed()) write_json();
   if (import_->parsed()) read_json();
   if (check_->parsed()) check();

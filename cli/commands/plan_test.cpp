@@ -70,6 +70,23 @@ TEST_F(PlanTest, TensorsAreCalledWhatTheProgramCallsThem) {
   expect_failure("$T analyze a.tferry --budget 18MiB --explain bias", "the plan knows no tensor bias");
 }
 
+TEST_F(PlanTest, TwoPlansAreListedAndCompared) {
+  analyzed();
+  ASSERT_EQ(sh("$T analyze a.tferry --budget 23MiB").exit_code(), 0);
+  const auto listed = nlohmann::json::parse(sh("$T plan list a.tferry --format json").out);
+  ASSERT_EQ(listed["tables"].size(), 1u);
+  EXPECT_EQ(listed["tables"][0]["rows"].size(), 2u);
+  const auto differ = nlohmann::json::parse(sh("$T plan diff a.tferry:1 a.tferry:2 --format json").out);
+  EXPECT_EQ(differ["tables"][0]["rows"][0]["budget"], 18 << 20);
+  EXPECT_EQ(differ["tables"][0]["rows"][1]["budget"], 23 << 20);
+  EXPECT_GT(differ["tables"][0]["rows"][0]["leaves"], differ["tables"][0]["rows"][1]["leaves"])
+      << "less has to leave where there is more room";
+  EXPECT_FALSE(differ["tables"][1]["rows"].empty());
+  const auto same = nlohmann::json::parse(sh("$T plan diff a.tferry:2 a.tferry:2 --format json").out);
+  EXPECT_TRUE(same["tables"][1]["rows"].empty());
+  expect_failure("$T plan diff a.tferry:1 a.tferry:7", "a.tferry has no plan 7");
+}
+
 TEST_F(PlanTest, ShowTellsOfThePlanAndItsOperations) {
   analyzed();
   ASSERT_EQ(sh("$T analyze a.tferry --budget 20MiB").exit_code(), 0);

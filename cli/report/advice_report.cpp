@@ -154,13 +154,17 @@ class Advice {
   }
 
   void pageable() {
-    const auto all = scope_.value<double>("SELECT sum(bytes) FROM memcpy WHERE kind IN (1, 2)");
-    const auto some = scope_.value<double>(
-        "SELECT sum(bytes) FROM memcpy WHERE (kind = 1 AND source_kind = 1) OR (kind = 2 AND "
-        "destination_kind = 1)");
-    if (!all || !some || *all <= 0 || *some / *all < kMuchPageable) return;
+    const std::string pageable =
+        "((kind = 1 AND source_kind = 1) OR (kind = 2 AND destination_kind = 1)) AND owner <> 2";
+    const auto all =
+        scope_.value<double>("SELECT sum(bytes) FROM memcpy WHERE kind IN (1, 2) AND owner <> 2");
+    const auto some = scope_.value<double>("SELECT sum(bytes) FROM memcpy WHERE " + pageable);
+    const auto time = scope_.value<double>("SELECT sum(end_ns - start_ns) FROM memcpy WHERE " + pageable);
+    if (!all || !some || !time || *some / *all < kMuchPageable || *time < kWorthTelling) return;
     add(KnownBy::kMeasured, "pageable copies",
-        percent(*some / *all) + " of the bytes between host and GPU come from pageable memory, or go there",
+        percent(*some / *all) +
+            " of the bytes between host and GPU come from pageable memory, or go there: " +
+            bytes(static_cast<std::int64_t>(*some)) + " in " + duration(*time),
         "pin it (pin_memory=True, cudaHostAlloc): such copies are staged by the driver");
   }
 
