@@ -1,5 +1,7 @@
 #include "cli/report/memory_by.hpp"
 
+#include "cli/byte_size.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -158,9 +160,9 @@ Table memory_by_table(const Scope& scope, const MemoryProfile& profile,
   by.add_unused(rounding);
   if (unnamed > 0) {
     table.notes.push_back(
-        fmt::format("{} bytes have no name: tferry profile --names pytorch records them, NVTX ranges of the "
+        fmt::format("{} have no name: tferry profile --names pytorch records them, NVTX ranges of the "
                     "program do; tferry analyze carries them over to later iterations",
-                    unnamed));
+                    format_bytes(unnamed)));
   }
   return std::move(table);
 }

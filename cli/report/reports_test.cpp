@@ -128,7 +128,7 @@ TEST_F(ReportsTest, MemoryAtItsPeak) {
       "Alive at the peak of GPU 0, by category (unknown)\n"
       "  category  together  number    share\n"
       "   unknown  24.0 MiB       3  100.0 %\n"
-      "  note: 25165824 bytes have no name: tferry profile --names pytorch records them, NVTX ranges of the "
+      "  note: 24.0 MiB have no name: tferry profile --names pytorch records them, NVTX ranges of the "
       "program do; tferry analyze carries them over to later iterations\n"
       "\n"
       "Alive at the peak of GPU 0, by size (measured)\n"
@@ -229,7 +229,7 @@ TEST_F(ReportsTest, MemoryAtThePeakByCategoryAndModule) {
             "activation,mlp.in,300,1,0.3,measured\n"
             "optimizer,mlp.in,200,1,0.2,measured\n"
             ",,100,1,0.1,unknown\n");
-  EXPECT_NE(render(report_memory_by(scope, {"name"}), Format::kTable, path_).find("100 bytes have no name"),
+  EXPECT_NE(render(report_memory_by(scope, {"name"}), Format::kTable, path_).find("100 B have no name"),
             std::string::npos);
 }
 
