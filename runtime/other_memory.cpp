@@ -5,6 +5,9 @@
 #include "trace/job_status.hpp"
 
 #include <algorithm>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace tferry::runtime {
 namespace {
@@ -35,11 +38,20 @@ MemoryKind kind_of(AllocationApi api) {
   return MemoryKind::kDevice;
 }
 
+/// The node on which a page lies; -1: the system does not tell.
+int numa_node_of(std::uint64_t address) {
+  int node = -1;
+  const long result = ::syscall(SYS_get_mempolicy, &node, nullptr, 0UL, address, MPOL_F_NODE | MPOL_F_ADDR);
+  return result == 0 ? node : -1;
+}
+
 }  // namespace
 
 std::uint64_t OtherMemory::record(AllocationApi api, std::uint64_t address, std::size_t bytes, int device) {
   const std::uint64_t number = kFirstNumber + ++made_;
-  recorder_.other_allocation(number, api, kind_of(api), address, bytes, device);
+  const MemoryKind kind = kind_of(api);
+  recorder_.other_allocation(number, api, kind, kind == MemoryKind::kPinned ? numa_node_of(address) : -1,
+                             address, bytes, device);
   return number;
 }
 

@@ -106,7 +106,7 @@ void Recorder::allocation(std::uint64_t id, CUdeviceptr address, std::size_t byt
 }
 
 void Recorder::other_allocation(std::uint64_t id, trace::AllocationApi api, trace::MemoryKind kind,
-                                std::uint64_t address, std::size_t bytes, int device) {
+                                int numa_node, std::uint64_t address, std::size_t bytes, int device) {
   trace::AllocationRecord record;
   record.time_ns = trace::SpoolWriter::now_ns();
   record.allocation = id;
@@ -116,6 +116,7 @@ void Recorder::other_allocation(std::uint64_t id, trace::AllocationApi api, trac
   record.thread = thread_id();
   record.device = device;
   record.kind = kind;
+  if (numa_node >= 0) record.numa_node_and_one = static_cast<std::uint16_t>(numa_node + 1);
   record.api = api;
   spool_->append(record);
 }

@@ -68,8 +68,9 @@ class Recorder {
   void own_stream(CUstream stream, int ordinal);
   void allocation(std::uint64_t id, CUdeviceptr address, std::size_t bytes, std::size_t reserved, int device,
                   bool stream_ordered, bool movable, bool captured);
-  /// Memory that stays the driver's; `device` is -1 for the host's.
-  void other_allocation(std::uint64_t id, trace::AllocationApi api, trace::MemoryKind kind,
+  /// Memory that stays the driver's; `device` is -1 for the host's, of which `numa_node` may be known, else
+  /// -1.
+  void other_allocation(std::uint64_t id, trace::AllocationApi api, trace::MemoryKind kind, int numa_node,
                         std::uint64_t address, std::size_t bytes, int device);
   void free(std::uint64_t id);
   /// The operation was submitted as number `sequence` (from 0) of its stream.

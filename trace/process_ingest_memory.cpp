@@ -68,6 +68,7 @@ void ProcessIngest::take_allocations() {
     row.thread = record.thread;
     row.movable = record.movable;
     row.captured = record.captured;
+    if (record.numa_node_and_one > 0) row.numa_node = record.numa_node_and_one - 1;
     const auto [place, is_new] = live_.try_emplace(record.allocation, row);
     if (is_new) continue;
     writer_.insert(place->second);  // its free was lost

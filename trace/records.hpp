@@ -220,9 +220,10 @@ struct AllocationRecord {
   std::int32_t device = -1;
   MemoryKind kind = MemoryKind::kUnknown;
   AllocationApi api = AllocationApi::kUnknown;
-  std::uint8_t movable = 0;   ///< 1: large enough to be moved
-  std::uint8_t captured = 0;  ///< 1: made while a stream was capturing
-  std::uint8_t reserved[4] = {};
+  std::uint8_t movable = 0;             ///< 1: large enough to be moved
+  std::uint8_t captured = 0;            ///< 1: made while a stream was capturing
+  std::uint16_t numa_node_and_one = 0;  ///< of memory of the host: its node + 1; 0: not known
+  std::uint8_t reserved[2] = {};
 };
 
 struct FreeRecord {

@@ -32,6 +32,7 @@ struct AllocationRow {
   std::optional<std::int64_t> thread = {};
   std::int64_t movable = 0;
   std::int64_t captured = 0;
+  std::optional<std::int64_t> numa_node = {};  ///< of memory of the host
 
   template <typename Row = AllocationRow>
   static constexpr auto columns() {
@@ -49,7 +50,8 @@ struct AllocationRow {
                       Column{"stream_id", &Row::stream_id},
                       Column{"thread", &Row::thread},
                       Column{"movable", &Row::movable},
-                      Column{"captured", &Row::captured}};
+                      Column{"captured", &Row::captured},
+                      Column{"numa_node", &Row::numa_node}};
   }
 };
 

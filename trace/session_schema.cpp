@@ -93,6 +93,7 @@ std::span<const Migration> session_migrations() {
       {4,  // each turn; memory that stays the driver's; what iterations consist of
        "ALTER TABLE iteration ADD COLUMN micro_batches INTEGER;"
        "ALTER TABLE iteration ADD COLUMN synchronisations INTEGER;"
+       "ALTER TABLE allocation ADD COLUMN numa_node INTEGER;"
        "CREATE TABLE slot(pid INTEGER NOT NULL, device_ordinal INTEGER NOT NULL, rank INTEGER, link INTEGER "
        "NOT "
        "NULL, direction INTEGER NOT NULL, use TEXT NOT NULL, bytes INTEGER NOT NULL, iteration INTEGER NOT "

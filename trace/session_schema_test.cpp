@@ -97,7 +97,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
                             "link.pcie_width_most",
                             "link.numa_node",
                             "iteration.micro_batches",
-                            "iteration.synchronisations"}) {
+                            "iteration.synchronisations",
+                            "allocation.numa_node"}) {
     const std::string name = added;
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
@@ -123,6 +124,7 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   }
   for (const char* column : {"micro_batches", "synchronisations"})
     old.execute(std::string("ALTER TABLE iteration DROP COLUMN ") + column);
+  old.execute("ALTER TABLE allocation DROP COLUMN numa_node");
   migrate(old, kSessionVersion, session_migrations());
   EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'um_event_kind' AND value = 8"),
             "remote_map");

@@ -50,6 +50,26 @@ TEST(LostTime, TwoGpusOnOneLinkHalveEachOther) {
   EXPECT_EQ(lost.losses[1].culprit, 0u);
 }
 
+// Copies from memory beside the GPU take 2 ms, those from the other node 3: alone, so nobody else is to
+// blame.
+TEST(LostTime, MemoryOfAnotherNodeIsJudgedByThatBesideTheGpu) {
+  std::vector<HostTransfer> transfers;
+  for (int i = 0; i < 3; ++i) transfers.push_back(copy(1, Way::kIn, 10 * i, 10 * i + 2, 100));
+  for (int i = 3; i < 6; ++i) transfers.push_back(copy(1, Way::kIn, 10 * i, 10 * i + 3, 100));
+  for (int i = 3; i < 6; ++i) transfers[static_cast<std::size_t>(i)].far = true;
+  const LostTime lost = lost_time(transfers, solo_times(transfers, {}, {}), {}, {});
+  EXPECT_EQ(lost.lost_ns[0], 0);
+  EXPECT_EQ(lost.lost_ns[5], 1.0 * kMs);
+  ASSERT_EQ(lost.losses.size(), 3u);
+  for (const Loss& loss : lost.losses) {
+    EXPECT_EQ(loss.cause, Cause::kNuma);
+    EXPECT_FALSE(loss.culprit);
+  }
+  const std::vector<HostTransfer> far(transfers.begin() + 3, transfers.end());
+  EXPECT_EQ(lost_time(far, solo_times(far, {}, {}), {}, {}).lost_ns[2], 0)
+      << "there is nothing nearer to go by";
+}
+
 TEST(LostTime, WhatTwoTransfersShareDependsOnTheTree) {
   const HostTransfer one = copy(1, Way::kIn, 0, 1, 1);
   const std::vector<LinkPath> apart{{1, {11}}, {2, {12}}};

@@ -27,6 +27,7 @@ struct HostTransfer {
   std::int64_t end_ns = 0;  ///< after start_ns
   std::int64_t bytes = 0;
   std::int64_t stream = 0;
+  bool far = false;  ///< its host memory is known to lie on another NUMA node than the GPU
   /// When it could have begun: asked for, and the work before it in its stream done. Empty: not recorded.
   std::optional<std::int64_t> ready_ns;
 

@@ -94,6 +94,8 @@ const char* cause_name(Cause cause) {
       return "link_or_host_memory";
     case Cause::kPageable:
       return "pageable";
+    case Cause::kNuma:
+      return "numa";
     case Cause::kOtherProcess:
       return "other_process";
     case Cause::kUnexplained:
@@ -147,6 +149,7 @@ LostTime lost_time(std::span<const HostTransfer> transfers, std::span<const Solo
     const bool foreign =
         i < foreign_bytes.size() && foreign_bytes[i] > kForeignShare * static_cast<double>(victim.bytes);
     const Cause cause = victim.memory == HostMemory::kPageable ? Cause::kPageable
+                        : victim.far                           ? Cause::kNuma
                         : foreign                              ? Cause::kOtherProcess
                                                                : Cause::kUnexplained;
     result.losses.push_back({i, std::nullopt, cause, std::nullopt, victim.start_ns, victim.end_ns, left});

@@ -19,6 +19,7 @@ enum class Cause : std::uint8_t {
   kHostMemory,    ///< GPUs on links of their own, beside each other in host memory
   kLinkOrHost,    ///< one of these two: the tree of links was not recorded
   kPageable,      ///< pageable host memory is staged by the driver
+  kNuma,          ///< the host memory lies on another NUMA node than the GPU
   kOtherProcess,  ///< nobody recorded, but the counters saw more than was recorded
   kUnexplained
 };
@@ -43,9 +44,9 @@ struct LostTime {
 
 /// Attributes the time that transfers lost. While transfers that share a resource with the victim run, they
 /// take the loss in equal parts, evenly over that time, but no more than that time itself; what is left over
-/// has no culprit: pageable memory, traffic that only the counters saw (`foreign_bytes`, by transfer, may be
-/// empty), or unexplained. Conserved: the losses of a victim add up to its lost time. In n log n for n
-/// transfers of which few overlap. Pure.
+/// has no culprit: pageable memory, memory of another NUMA node, traffic that only the counters saw
+/// (`foreign_bytes`, by transfer, may be empty), or unexplained. Conserved: the losses of a victim add up to
+/// its lost time. In n log n for n transfers of which few overlap. Pure.
 LostTime lost_time(std::span<const HostTransfer> transfers, std::span<const SoloTime> solo,
                    std::span<const LinkPath> paths, std::span<const double> foreign_bytes);
 

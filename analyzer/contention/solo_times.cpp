@@ -8,11 +8,11 @@
 namespace tferry::analyzer {
 namespace {
 
-using Kind = std::tuple<std::int64_t, Way, HostMemory, int>;
+using Kind = std::tuple<std::int64_t, Way, HostMemory, int, bool>;
 
-Kind kind_of(const HostTransfer& transfer) {
+Kind kind_of(const HostTransfer& transfer, bool far) {
   const double octaves = std::log2(static_cast<double>(std::max<std::int64_t>(1, transfer.bytes)));
-  return {transfer.device, transfer.way, transfer.memory, static_cast<int>(std::floor(octaves * 4))};
+  return {transfer.device, transfer.way, transfer.memory, static_cast<int>(std::floor(octaves * 4)), far};
 }
 
 SoloTime by_rate(const HostTransfer& transfer, const SoloRates& rates) {
@@ -53,8 +53,8 @@ std::vector<SoloTime> solo_times(std::span<const HostTransfer> transfers, const 
   const std::vector<bool> alone = runs_alone(transfers);
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     if (!alone[i] || transfers[i].bytes <= 0) continue;
-    seen[kind_of(transfers[i])].push_back(transfers[i].duration_ns() /
-                                          static_cast<double>(transfers[i].bytes));
+    seen[kind_of(transfers[i], transfers[i].far)].push_back(transfers[i].duration_ns() /
+                                                            static_cast<double>(transfers[i].bytes));
   }
   std::map<Kind, double> learned;
   for (auto& [kind, values] : seen) {
@@ -67,7 +67,10 @@ std::vector<SoloTime> solo_times(std::span<const HostTransfer> transfers, const 
     const auto rates = calibrated.find(transfer.device);
     const bool pinned = transfer.memory == HostMemory::kPinned;
     if (!solo.ns && pinned && rates != calibrated.end()) solo = by_rate(transfer, rates->second);
-    if (const auto found = learned.find(kind_of(transfer)); !solo.ns && found != learned.end()) {
+    // What lies far away is slow for that, and judged by what lies near.
+    auto found = learned.find(kind_of(transfer, false));
+    if (found == learned.end() && transfer.far) found = learned.find(kind_of(transfer, true));
+    if (!solo.ns && found != learned.end()) {
       solo = {found->second * static_cast<double>(transfer.bytes), SoloSource::kLearned};
     }
     result.push_back(solo);

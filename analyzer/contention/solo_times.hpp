@@ -30,7 +30,8 @@ inline constexpr std::size_t kLeastSolos = 3;
 /// The time that each transfer would take alone. In this order: by the rate that the user assumes; by the
 /// rate that was calibrated for its device (both for pinned memory and from 1 MiB on); learned as the median
 /// of those of the same device, way, kind of host memory and size class (a quarter of an octave) that
-/// overlapped no other transfer of the host, at least three of them; otherwise unknown. Pure.
+/// overlapped no other transfer of the host, at least three of them, of those near the GPU where there are as
+/// many (NUMA); otherwise unknown. Pure.
 std::vector<SoloTime> solo_times(std::span<const HostTransfer> transfers, const SoloRates& assumed,
                                  const std::map<std::int64_t, SoloRates>& calibrated);
 

@@ -39,6 +39,50 @@ class ContentionAnalysisTest : public testing::Test {
   std::string path_ = directory_ / "two.tferry";
 };
 
+// A GPU on node 0, and two pinned buffers, the second one on node 1.
+TEST_F(ContentionAnalysisTest, CopiesFromAnotherNodeAreKnownByTheirAddresses) {
+  {
+    trace::SessionWriter writer = trace::SessionWriter::create(path_);
+    writer.insert(trace::ProcessRow{.id = 1});
+    trace::DeviceRow device;
+    device.id = 1;
+    device.numa_node = 0;
+    writer.insert(device);
+    for (const std::int64_t node : {0, 1}) {
+      trace::AllocationRow memory;
+      memory.id = memory.allocation = node + 1;
+      memory.process_id = 1;
+      memory.address = 0x10000 * (node + 1);
+      memory.bytes = 0x8000;
+      memory.memory_kind = trace::MemoryKind::kPinned;
+      memory.alloc_ns = 5;
+      memory.numa_node = node;
+      writer.insert(memory);
+    }
+    std::int64_t at = 1'000'000;
+    for (int i = 0; i < 8; ++i) {
+      const bool far = i % 2 == 1;
+      trace::MemcpyRow copy;
+      copy.id = i + 1;
+      copy.process_id = copy.device_id.emplace(1);
+      copy.stream_id = 1;
+      copy.kind = trace::CopyKind::kHostToDevice;
+      copy.source_kind = trace::MemoryKind::kPinned;
+      copy.bytes = 0x1000;
+      copy.source_address = (far ? 0x20000 : 0x10000) + 0x1000 * i / 2;
+      copy.call_ns = at - 10;
+      copy.start_ns = at;
+      copy.end_ns = at + (far ? 3000 : 2000);
+      at += 10'000;
+      writer.insert(copy);
+    }
+    writer.publish();
+  }
+  analyse();
+  EXPECT_EQ(number("SELECT sum(lost_ns) FROM contention WHERE resource = 'numa'"), 4 * 1000);
+  EXPECT_EQ(number("SELECT count(*) FROM contention WHERE resource NOT IN ('numa', 'copy_engine_queue')"), 0);
+}
+
 TEST_F(ContentionAnalysisTest, WhatIsStoredAddsUp) {
   TwoGpuSession{}.write(path_);
   EXPECT_EQ(analyse().transfers.size(), 12u);

@@ -42,6 +42,7 @@ class Reader {
   RecordedTraffic read() {
     read_kernels();
     read_memsets();
+    read_nodes();
     read_copies();
     read_migrations();
     set_ready();
@@ -78,6 +79,33 @@ class Reader {
     last_->push_back({start_ns, end_ns});
   }
 
+  /// Where GPUs, and allocations of host memory, are.
+  void read_nodes() {
+    for (const auto& row : session_.rows<trace::DeviceRow>("WHERE numa_node >= 0"))
+      nodes_[row.id] = *row.numa_node;
+    for (const auto& row : session_.rows<trace::LinkRow>("WHERE kind = 'pcie' AND numa_node >= 0")) {
+      if (row.device_id) nodes_.try_emplace(*row.device_id, *row.numa_node);
+    }
+    if (nodes_.empty()) return;
+    for (const auto& row : session_.rows<trace::AllocationRow>("WHERE numa_node >= 0 ORDER BY alloc_ns"))
+      host_memory_[row.process_id].emplace(row.address, row);
+  }
+
+  /// The host's side of a copy is known to lie on another node than the GPU.
+  bool is_far(const trace::MemcpyRow& row, Way way) const {
+    const auto node = nodes_.find(*row.device_id);
+    const auto& address = way == Way::kIn ? row.source_address : row.destination_address;
+    const auto memory = host_memory_.find(row.process_id);
+    if (way == Way::kPeer || node == nodes_.end() || !address || memory == host_memory_.end()) return false;
+    const std::int64_t when = row.call_ns.value_or(*row.start_ns);
+    for (auto at = memory->second.upper_bound(*address); at != memory->second.begin();) {
+      const trace::AllocationRow& one = (--at)->second;
+      if (*address >= one.address + one.bytes) return false;  // the nearest below does not reach it
+      if (one.alloc_ns <= when && when <= one.free_ns.value_or(when)) return *one.numa_node != node->second;
+    }
+    return false;
+  }
+
   void read_copies() {
     for (const auto& row : session_.rows<trace::MemcpyRow>("ORDER BY start_ns")) {
       const std::optional<Way> way = way_of(row.kind);
@@ -97,6 +125,7 @@ class Reader {
       transfer.bytes = row.bytes;
       transfer.stream = row.stream_id.value_or(0);
       transfer.ready_ns = row.call_ns;
+      transfer.far = is_far(row, *way);
       result_.transfers.push_back(transfer);
       result_.sources.push_back({row.id, row.owner == trace::StreamOwner::kRuntime});
     }
@@ -183,6 +212,9 @@ class Reader {
 
   trace::Session& session_;
   RecordedTraffic result_;
+  std::map<std::int64_t, std::int64_t> nodes_;  ///< NUMA node by device
+  std::map<std::int64_t, std::multimap<std::int64_t, trace::AllocationRow>>
+      host_memory_;  ///< by process, address
   std::map<std::int64_t, std::vector<StreamEnd>> streams_;
   std::int64_t last_stream_ = 0;
   std::vector<StreamEnd>* last_ = nullptr;  ///< of last_stream_

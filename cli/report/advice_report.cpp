@@ -148,6 +148,7 @@ class Advice {
     if (resource == "copy_engine") return "let the program's copies of one direction follow each other";
     if (resource == "pageable") return "pin the memory (pin_memory=True, cudaHostAlloc)";
     if (resource == "other_process") return "find out who else uses the GPU or its link: tferry doctor";
+    if (resource == "numa") return "bind the process to the node of its GPU: numactl --cpunodebind --membind";
     if (resource == "host_memory") return "bind each process to the memory next to its GPU: numactl";
     if (resource == "link_or_host_memory") return "tferry calibrate tells links from host memory";
     return "look at its windows in panel contention";

@@ -181,6 +181,7 @@ const std::map<std::string, const char*>& cause_words() {
       {"host_memory", "host memory: each GPU has a link of its own"},
       {"link_or_host_memory", "a link or host memory: the tree of links is not known"},
       {"pageable", "pageable memory, staged by the driver; pin it"},
+      {"numa", "host memory of another NUMA node than the GPU's; numactl binds a job to one"},
       {"other_process", "traffic that the counters saw and nobody recorded"},
       {"unexplained", "unexplained"}};
   return words;
@@ -225,9 +226,11 @@ std::vector<Table> report_causes(const Scope& scope) {
       });
   if (table.rows.empty()) table.notes.emplace_back("no time lost is known");
   add_unknown(scope, table);
-  table.notes.emplace_back(
-      "unknown: how far host memory is from each GPU (NUMA); tferry doctor shows the nodes, numactl binds a "
-      "job to one");
+  if (scope.session().count<trace::AllocationRow>("numa_node >= 0") == 0)
+    table.notes.emplace_back(
+        "unknown: how far host memory is from each GPU (NUMA); tferry doctor shows the nodes, numactl binds "
+        "a "
+        "job to one");
   return {table};
 }
 

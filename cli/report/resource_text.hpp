@@ -20,6 +20,7 @@ inline std::string contended_resource_text(const std::string& resource) {
   if (resource == "link_or_host_memory") return "a link or host memory";
   if (resource == "copy_engine") return "the copy engine";
   if (resource == "pageable") return "pageable memory";
+  if (resource == "numa") return "memory of another NUMA node";
   if (resource == "other_process") return "another process";
   return resource;
 }
