@@ -4,13 +4,6 @@
 
 namespace tferry::runtime {
 
-std::int64_t PlanJudge::median(std::vector<std::int64_t> times) {
-  if (times.empty()) return 0;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
 void PlanJudge::took_without(std::int64_t ns) {
   if (state_ == State::kOpen) {
     if (without_.size() == kSamples) without_.erase(without_.begin());

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/median.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,7 +49,6 @@ class PlanJudge {
 
   enum class State { kOpen, kOnTrial, kKept, kLeft };
 
-  static std::int64_t median(std::vector<std::int64_t> times);
   static bool slower(std::int64_t under, std::int64_t without, double factor) {
     return static_cast<double>(under) > factor * static_cast<double>(without);
   }

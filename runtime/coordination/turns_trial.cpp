@@ -1,18 +1,10 @@
 #include "runtime/coordination/turns_trial.hpp"
 
+#include "runtime/median.hpp"
+
 #include <algorithm>
 
 namespace tferry::runtime {
-namespace {
-
-std::int64_t median(std::vector<std::int64_t> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
-}  // namespace
-
 void TurnsTrial::begin(std::uint64_t iteration) {
   if (!first_) first_ = iteration;
 }
