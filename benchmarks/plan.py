@@ -4,6 +4,7 @@
     benchmarks/plan.py --bundle build/bundle --out "$OUT" --python python3 --time-limit 540
     benchmarks/plan.py ... --policies plan,live,lms --no-bytes --beyond     plans made while the job runs
     benchmarks/plan.py ... --append EARLIER/plan_raw.json          more alternations, in another session of the machine
+    benchmarks/plan.py ... --facts EARLIER/plan_raw.json --policies pump,naive_um    budgets and bounds of an earlier recording
 
 Jobs (--jobs): gpt2_fp32, GPT-2 124M, batch 8 x 1024; wide_bf16, 8 layers of width 4096. Factors (--factors): 1.33, 1.5
 and 2.0 times oversubscribed. For each job, in this order:
@@ -15,7 +16,8 @@ and 2.0 times oversubscribed. For each job, in this order:
     JOB.F.POLICY          all policies and the job in memory, started together, with one ballast for all of them; then they take
                           turns: in each alternation (--alternations) every one makes a burst of steps while the others
                           pause, the order turned by one from each alternation to the next, the first two steps of a burst left out
-    JOB.A.F.POLICY        the same for pump and naive_um, a process for each alternation A
+    JOB.managed.F.POLICY  the same for pump and naive_um: as many factors at once as the card holds, in steps that end before the
+                          next begins, so that only pump, which moves ahead of need, leaves out the first step of a burst
     BEYOND.A.POLICY       with --beyond: jobs of 150 GiB under the default budget, live and lms alternating
 Policies (--policies): plan, live (a plan made while the job runs), lms (what a job without a plan gets; only when it is
 named), lms_early, pump, naive_um (emulated). Before the turns live makes 30 steps, the job in memory five and the others ten; the first eight of live
@@ -52,7 +54,9 @@ WORDS = {"plan": "--plan SESSION --output OUTPUT", "live": "", "lms": "--policy 
 ASKED_FOR = ("lms",)  # measured where --policies names it
 # More managed memory than the card has free can hang the GPU, so no ballast may stand beside these.
 MANAGED = ("pump", "naive_um")
-STEPS = {"plan": (4, 6), "pump": (3, 4), "naive_um": (1, 3)}  # of jobs by themselves: warm-up, timed
+MANAGED_BURST = {"pump": (2, 1), "naive_um": (1, 0)}  # steps of a turn, and how many of them settle
+MANAGED_WARM_UP = 2  # bursts
+STEPS = {"plan": (4, 6)}  # of jobs by themselves: warm-up, timed
 BURST = 5  # steps of a turn
 SETTLING = 2  # of these; in a pause the link catches up, so that they can be faster than the bound, which is for the long run
 WARM_UP = {"native": 1, "live": 6}  # bursts before the turns begin, others
@@ -99,9 +103,9 @@ class Plan:
         for job in jobs:
             for factor in self.chosen("factors", FACTORS):
                 self.attempt(f"{job}.{factor}", lambda job=job, factor=factor: self.take_turns(job, factor))
+        for job in jobs:
+            self.attempt(f"{job}.managed", lambda job=job: self.take_managed_turns(job))
         for alternation in range(self.arguments.alternations):
-            for job in jobs:
-                self.attempt(f"{job}.{alternation}", lambda job=job: self.alternate(job, alternation))
             for job in BEYOND if self.arguments.beyond else ():
                 self.attempt(f"{job}.{alternation}", lambda job=job: self.go_beyond(job, alternation))
         self.raw.data["measurements"] = plan_results.measurements(self.raw.data["series"])
@@ -150,6 +154,9 @@ class Plan:
 
     def prepare(self, job):
         self.native[job] = self.run_native(job, f"{job}.native")
+        if self.arguments.facts:
+            self.take_facts(job)
+            return
         session = os.path.join(self.folder, job + ".tferry")
         self.tool(f"{job}.profile", ["profile", "--counters", "off", "-o", session, "--",
                                      *self.gpt2(job, "--warmup", "2", "--steps", "6")])
@@ -202,6 +209,14 @@ class Plan:
         self.raw.write()
         shutil.copyfile(planned, os.path.join(self.arguments.out, f"{job}.{factor}.tferry"))
 
+    def take_facts(self, job):
+        """Budgets, bounds and predictions of an earlier raw file. What needs the recording itself cannot be run by them."""
+        earlier = cells.read_json(self.arguments.facts) or {}
+        for factor in self.chosen("factors", FACTORS):
+            self.facts[job, factor] = earlier["facts"][job][factor]
+            self.raw.data.setdefault("facts", {}).setdefault(job, {})[factor] = self.facts[job, factor]
+        self.raw.write()
+
     def planned_session(self, job, factor):
         return os.path.join(self.folder, f"{job}.{factor}.tferry")
 
@@ -237,7 +252,7 @@ class Plan:
         name = f"{job}.{factor}"
         if not policies:
             return
-        endless = ["--warmup", "0", "--steps", "100000", "--pause-every", str(BURST)]
+        endless = self.endless(BURST)
         commands = {"native": self.gpt2(job, *endless),
                     **{policy: self.ferried(job, factor, policy, f"{name}.{policy}", endless) for policy in policies}}
         if self.arguments.dry_run:
@@ -256,7 +271,12 @@ class Plan:
         self.note(job, factor, "together", {"rc": 0, "room_bytes": together,
                                             "device_peak_bytes": bursts["watched"].get("device_peak_bytes")})
 
-    def bursts(self, name, commands, room):
+    @staticmethod
+    def endless(burst):
+        return ["--warmup", "0", "--steps", "100000", "--pause-every", str(burst)]
+
+    def bursts(self, name, commands, room, burst_of=lambda label: (BURST, SETTLING),
+               warm_up_of=lambda label: WARM_UP.get(label, OTHERS_WARM_UP)):
         """Lets the jobs take turns; {label: {"steps": a list of times for each alternation, "cell": how it ended}}."""
         watched = cells.Watched(self.programs, room)
         jobs, steps, error = {}, {label: [] for label in commands}, None
@@ -265,14 +285,15 @@ class Plan:
             jobs = {label: paced.PacedJob(command, self.folder, f"{name}.{label}") for label, command in commands.items()}
             for label, one in jobs.items():
                 one.wait_for("paused", limit_s=90)
-                for _ in range(WARM_UP.get(label, OTHERS_WARM_UP)):
-                    one.steps(BURST, limit_s=90)
+                for _ in range(warm_up_of(label)):
+                    one.steps(burst_of(label)[0], limit_s=90)
             for turn in range(self.arguments.alternations):
                 if self.left() < 25:  # for ending the jobs
                     break
                 first = turn % len(jobs)
                 for label in [*jobs][first:] + [*jobs][:first]:
-                    steps[label].append(jobs[label].steps(BURST, limit_s=90)[SETTLING:])
+                    burst, settling = burst_of(label)
+                    steps[label].append(jobs[label].steps(burst, limit_s=90)[settling:])
         except RuntimeError as failure:
             error = str(failure)
         ended = {label: one.finish(limit_s=30) for label, one in jobs.items()}
@@ -301,46 +322,63 @@ class Plan:
                 run["first_ns"] = sum(cell["every_step_ns"][:plan_results.FIRST_STEPS])
             self.note(job, factor, label, run)
 
-    def alternate(self, job, alternation):
+    def take_managed_turns(self, job):
+        """Managed memory, which must never exceed what the card has free: so many factors at once as that allows."""
         policies = self.offered(policy for policy in self.chosen("policies", WORDS) if policy in MANAGED)
-        if not policies:
+        native = self.native.get(job)
+        factors = [factor for factor in self.chosen("factors", FACTORS)
+                   if (job, factor) in self.facts or self.arguments.dry_run]
+        if not policies or not factors or (native is None and not self.arguments.dry_run):
             return
-        native = self.run_native(job, f"{job}.{alternation}.native") if self.native.get(job) else None
-        for factor in self.chosen("factors", FACTORS):
-            turn = alternation % len(policies)
-            for policy in policies[turn:] + policies[:turn]:
-                self.run_policy(job, factor, policy, alternation, native)
+        # A third more than the job takes, for the gaps between its tensors, and its context.
+        limit = round(1.3 * native["allocated_bytes"]) + cells.GIB if native else 0
+        at_once = len(factors)
+        if native:
+            one = len(policies) * (limit + (native["own_use"] or 0) + SLACK)
+            at_once = max(1, min(at_once, cells.free_device_bytes() // one))
+        for first in range(0, len(factors), at_once):
+            self.attempt(f"{job}.managed", lambda first=first: self.managed_group(job, policies, limit,
+                                                                                 factors[first:first + at_once]))
 
-    def run_policy(self, job, factor, policy, alternation, native):
-        name = f"{job}.{alternation}.{factor}.{policy}"
-        room = self.room(job, factor)
-        if room is None and not self.arguments.dry_run:
-            self.raw.add({"cell": name, "skipped": "budget or C are unknown"})
+    def managed_group(self, job, policies, limit, factors):
+        name = f"{job}.managed"
+        labels = {f"{factor}.{policy}": (factor, policy) for factor in factors for policy in policies}
+        limited = ["--managed-limit", str(limit)]
+        commands = {label: self.ferried(job, factor, policy, f"{name}.{label}",
+                                        self.endless(MANAGED_BURST[policy][0]), limited)
+                    for label, (factor, policy) in labels.items()}
+        if self.arguments.dry_run:
+            for label, command in commands.items():
+                print(f"{name}.{label}: {' '.join(command)}")
             return
-        cell = self.measure(name, self.ferried(job, factor, policy, name, self.alone(policy, name)))
-        if cell is None:
+        if self.left() < 60:
+            self.raw.add({"cell": name, "skipped": "no time left"})
             return
-        facts = self.facts[job, factor]
-        run = {**plan_results.run_of(cell), "alternation": alternation, **facts, "own_use": self.native[job]["own_use"],
-               "plan": cells.plan_counters(cell)}
-        if native is not None:
-            run["native_ns"] = native["step_ns"]
-            run["same_losses"] = plan_results.same_losses(cell, native)
-        self.note(job, factor, policy, run)
+        bursts = self.bursts(name, commands, None, burst_of=lambda label: MANAGED_BURST[labels[label][1]],
+                             warm_up_of=lambda label: MANAGED_WARM_UP)
+        for label, (factor, policy) in labels.items():
+            cell = bursts[label]["cell"]
+            for alternation, times in enumerate(bursts[label]["steps"]):
+                self.note(job, factor, policy, {
+                    **plan_results.run_of({**cell, "step_ns": times, "every_step_ns": []}), "alternation": alternation,
+                    **self.facts[job, factor], "own_use": self.native[job]["own_use"], "plan": cells.plan_counters(cell),
+                    "moved": cells.moved_bytes(cell), "steps_made": len(cell.get("every_step_ns") or []),
+                    "native_ns": self.native[job]["step_ns"],
+                    "same_losses": plan_results.same_losses(cell, self.native[job])})
 
     def alone(self, policy, name):
         """Options of a job that runs by itself."""
         warmup, steps = STEPS[policy]
         return ["--warmup", str(warmup), "--steps", str(steps), "--json", os.path.join(self.folder, name + ".job.json")]
 
-    def ferried(self, job, factor, policy, name, options):
-        """The command of a job under `tferry run`."""
+    def ferried(self, job, factor, policy, name, options, more=()):
+        """The command of a job under `tferry run`, which gets the options `more`."""
         budget = self.facts.get((job, factor), {}).get("budget_bytes", "BUDGET")
         output = os.path.join(self.folder, name + ".own.tferry")
         words = shlex.split(self.words[policy].replace("SESSION", self.planned_session(job, factor))
                             .replace("OUTPUT", output))
         return [self.programs.find("tferry"), "run", "--json", os.path.join(self.folder, name + ".run.json"),
-                "--budget", str(budget), *words, "--",
+                "--budget", str(budget), *words, *more, "--",
                 *self.gpt2(job, *options)]
 
     def go_beyond(self, job, alternation):
@@ -407,6 +445,8 @@ def main():
     parser.add_argument("--policies", default="", help="comma-separated; all when empty, of policies all but lms")
     parser.add_argument("--alternations", type=int, default=5)
     parser.add_argument("--append", metavar="RAW", help="continue with the runs of an earlier plan_raw.json")
+    parser.add_argument("--facts", metavar="RAW", help="budgets, bounds and predictions of an earlier plan_raw.json, for "
+                        "policies that need no recording")
     parser.add_argument("--words", action="append", default=[], metavar="POLICY=WORDS",
                         help="other words of tferry run for a policy; SESSION stands for the analysed session")
     parser.add_argument("--beyond", action="store_true", help="also the jobs that the card does not hold")

@@ -59,7 +59,7 @@ class Script(unittest.TestCase):
             file.write(text)
         os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
-    def run_script(self, out, *options, **variables):
+    def run_script(self, out, *options, recorded=True, **variables):
         out = os.path.join(self.bundle, out)
         subprocess.run([sys.executable, os.path.join(HERE, "plan.py"), "--bundle", self.bundle, "--out", out, "--python",
                         os.path.join(self.bundle, "python"), "--jobs", "gpt2_fp32", "--factors", "1.5", "--alternations",
@@ -67,7 +67,7 @@ class Script(unittest.TestCase):
         with open(os.path.join(out, "plan_raw.json"), encoding="utf-8") as file:
             raw = json.load(file)
         self.assertEqual([cell for cell in raw["cells"] if cell.get("error")], [])
-        self.assertTrue(os.path.exists(os.path.join(out, "gpt2_fp32.1.5.tferry")))
+        self.assertEqual(os.path.exists(os.path.join(out, "gpt2_fp32.1.5.tferry")), recorded)
         return raw, {m["claim"].removesuffix("/gpt2_fp32/1.5"): m for m in raw["measurements"]}
 
     def test_every_claim_of_a_case_has_its_samples(self):
@@ -83,7 +83,7 @@ class Script(unittest.TestCase):
         self.assertEqual(measured["plan.prediction"]["checks"]["sha256"], "abc")
         self.assertEqual(measured["plan.vs_naive_um"]["kind"], "emulated")
         self.assertEqual(measured["plan.vs_checkpoint"]["baseline"]["samples_ns"], [130_000_000] * 2)
-        # Plan, live and lms-early in two alternations, naive-um in two processes.
+        # Plan, live, lms-early and naive-um in two alternations.
         self.assertEqual(measured["plan.same_results"]["subject"]["samples"], [1.0] * 8)
         room = 3 * (4000 + 2000 + 256 * 2**20) + 5000 + 2000 + 256 * 2**20  # three budgets with C, and in memory
         self.assertEqual(measured["plan.budget_kept"]["subject"]["samples"], [7000 / room])
@@ -122,7 +122,21 @@ print("answer ok a, footprint 100 bytes")
     def test_managed_memory_stands_beside_no_ballast(self):
         raw, _ = self.run_script("out", "--no-bytes")
         room = {cell["cell"]: cell.get("ballast_leaves_bytes") for cell in raw["cells"]}
-        self.assertIsNone(room["gpt2_fp32.0.1.5.naive_um"])
+        self.assertIsNone(room.get("gpt2_fp32.managed.1.5.naive_um"))
+        command = next(cell["command"] for cell in raw["cells"] if cell["cell"] == "gpt2_fp32.managed.1.5.naive_um")
+        # A third more than the job took, so that jobs that stand side by side never ask for more than there is.
+        self.assertEqual(command[command.index("--managed-limit") + 1], str(round(1.3 * 5000) + 2**30))
+
+    def test_managed_memory_needs_no_recording_of_its_own(self):
+        self.run_script("first", "--no-bytes")
+        raw, measured = self.run_script("second", "--policies", "pump,naive_um", "--words", "pump=--policy naive-um", "--facts",
+                                        os.path.join(self.bundle, "first", "plan_raw.json"), recorded=False)
+        self.assertEqual([cell["cell"] for cell in raw["cells"] if "analyze" in cell["cell"]], [])
+        self.assertEqual(measured["plan.pump_vs_naive_um"]["subject"]["samples_ns"], [900_000_000] * 2)
+        self.assertEqual(measured["plan.pump_vs_naive_um"]["bound_ns"], 120_000_000)
+        # Two bursts to warm up and one for each alternation: of two steps for pump, of one for the other.
+        steps = {cell["cell"]: len(cell["every_step_ns"]) for cell in raw["cells"] if "every_step_ns" in cell}
+        self.assertEqual((steps["gpt2_fp32.managed.1.5.pump"], steps["gpt2_fp32.managed.1.5.naive_um"]), (8, 4))
 
     def test_jobs_that_take_turns_leave_out_the_first_steps_of_each(self):
         raw, _ = self.run_script("out", "--no-bytes", "--policies", "plan,lms_early")
@@ -144,7 +158,7 @@ print("answer ok a, footprint 100 bytes")
 
     def test_other_words_for_a_policy(self):
         raw, _ = self.run_script("out", "--no-bytes", "--policies", "pump", "--words", "pump=--policy naive-um")
-        command = next(c["command"] for c in raw["cells"] if c["cell"] == "gpt2_fp32.0.1.5.pump")
+        command = next(c["command"] for c in raw["cells"] if c["cell"] == "gpt2_fp32.managed.1.5.pump")
         self.assertIn("naive-um", command)
 
 

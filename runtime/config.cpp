@@ -147,6 +147,7 @@ Config Config::from_environment() {
       config.error = std::string(variables::kBudget) + "=" + text + " is not a budget";
   }
   config.allow_oversubscription = flag(variables::kAllowOversubscription);
+  config.managed_limit = size_variable(variables::kManagedLimit, 0, config.error);
   if (const char* text = std::getenv(variables::kMemory)) {
     config.managed = std::string_view(text) == "managed";
     if (!config.managed && std::string_view(text) != "explicit")

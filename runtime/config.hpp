@@ -46,6 +46,7 @@ struct Config {
   bool watch = false;                   ///< the same, of a few iterations under the plan only
   bool managed = false;                 ///< managed memory with prefetch at launch, instead of our own copies
   bool allow_oversubscription = false;  ///< of managed memory
+  std::size_t managed_limit = 0;        ///< bytes of managed memory at most; 0: what the card has free
   Policy policy = Policy::kLms;
   int log_level = 1;
   std::string run_directory;  ///< empty: no status files

@@ -46,7 +46,8 @@ bool ManagedMemory::open(std::string& error) {
   emulate_ = config_.policy == Policy::kNaiveManaged;
   std::size_t size = card_free - std::min(card_free, std::min(kReserve, card_free / 8));
   if (config_.allow_oversubscription) size += available_host_memory() / 20 * 17;
-  size = size / kPage * kPage;
+  if (config_.managed_limit != 0) size = std::min(size, config_.managed_limit);
+  size = std::max(size / kPage * kPage, kPage);
   const CUresult made = driver_.cuMemAllocManaged(&base_, size + kPage, CU_MEM_ATTACH_GLOBAL);
   if (made != CUDA_SUCCESS) {
     base_ = 0;
@@ -242,14 +243,21 @@ std::vector<ManagedMemory::PageIndex> ManagedMemory::missing(std::span<const Ref
   return pages;
 }
 
-/// The pages used longest ago, `bytes` of them, none used since tick `used_before`.
+/// What was freed, and then the pages used longest ago, `bytes` of them, none used since tick `used_before`.
+/// What was freed goes first however lately it was used, because nothing crosses the link for it, whereas the
+/// pages used longest ago hold what an iteration comes back to. Plain managed memory knows of no tensors: the
+/// emulation goes by use alone.
 std::vector<ManagedMemory::PageIndex> ManagedMemory::victims(std::size_t bytes,
                                                              std::uint64_t used_before) const {
   std::vector<PageIndex> pages;
-  for (PageIndex page = oldest_; page != kNoPage && pages.size() * kPage < bytes; page = pages_[page].newer) {
-    const Reference& holder = pages_[page].holder;
-    const bool pinned = holder != nullptr && holder->pins > 0;
-    if (pages_[page].tick < used_before && !pinned) pages.push_back(page);
+  for (const bool freed : {true, false}) {
+    for (PageIndex page = oldest_; page != kNoPage && pages.size() * kPage < bytes;
+         page = pages_[page].newer) {
+      const Reference& holder = pages_[page].holder;
+      const bool pinned = holder == nullptr || holder->pins > 0;
+      if (pages_[page].tick >= used_before || pinned) continue;
+      if ((!holder->live && !emulate_) == freed) pages.push_back(page);
+    }
   }
   return pages;
 }

@@ -102,6 +102,11 @@ bool ManagedMover::enter() {
 }
 
 void ManagedMover::prefetch(const ManagedRun& run, bool to_device, CUstream stream) {
+  if (run.dead && !to_device && driver_.cuMemDiscardBatchAsync != nullptr) {
+    CUdeviceptr address = run.address;
+    std::size_t bytes = run.bytes;
+    if (driver_.cuMemDiscardBatchAsync(&address, &bytes, 1, 0, stream) == CUDA_SUCCESS) return;
+  }
   CUmemLocation location{};
   location.type = to_device ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST;
   location.id = to_device ? device_ : 0;

@@ -12,7 +12,9 @@
 
 namespace tferry::runtime {
 
-/// Pages of managed memory that lie side by side. `dead`: nobody wants what is in them.
+/// Pages of managed memory that lie side by side. `dead`: nobody wants what is in them. On their way to host
+/// memory such pages are only discarded: the driver then takes them, without copying, when it needs memory.
+/// To send them to the host would take as long as to copy them (docs/results/experiments.md).
 struct ManagedRun {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;

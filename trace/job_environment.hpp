@@ -25,7 +25,9 @@ inline constexpr const char* kLinks =
 inline constexpr const char* kRankPlans =
     "TFERRY_RANK_PLANS";  ///< N: local rank r follows the plan in TFERRY_PLAN with .(r modulo N) behind it
 inline constexpr const char* kAllowOversubscription =
-    "TFERRY_ALLOW_OVERSUBSCRIPTION";                       ///< 1: more managed memory than the card has free
+    "TFERRY_ALLOW_OVERSUBSCRIPTION";  ///< 1: more managed memory than the card has free
+inline constexpr const char* kManagedLimit =
+    "TFERRY_MANAGED_LIMIT";  ///< BYTES of managed memory at most; unset: what the card has free
 inline constexpr const char* kReserve = "TFERRY_RESERVE";  ///< BYTES that auto leaves free on the card
 inline constexpr const char* kVerify = "TFERRY_VERIFY";    ///< 1: audit mode
 inline constexpr const char* kRecord =

@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr std::size_t kBytes = 4 * kGiB;
 constexpr int kRounds = 4;
+constexpr std::size_t kDiscardPiece = 64 * kMiB;
 
 class ManagedBuffer {
  public:
@@ -34,6 +35,23 @@ class ManagedBuffer {
   void fill() const {
     launch_fill(address_, kBytes, {Fill::kRandomBytes, 0, 0, 0}, stream_.get());
     stream_.synchronize();
+  }
+
+  /// Milliseconds until all is there with no contents, by discarding prefetches of 64 MiB.
+  double discard(bool to_device) const {
+    return time_us([&] {
+             for (std::size_t at = 0; at < kBytes; at += kDiscardPiece) {
+               CUmemLocation location{};
+               location.type = to_device ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST;
+               CUdeviceptr address = address_ + at;
+               std::size_t bytes = kDiscardPiece;
+               std::size_t first = 0;
+               TFERRY_CU(cuMemDiscardAndPrefetchBatchAsync(&address, &bytes, 1, &location, &first, 1, 0,
+                                                           stream_.get()));
+             }
+             stream_.synchronize();
+           }) /
+           1e3;
   }
 
   /// Milliseconds until all is there, by calls for `piece` bytes each, from so many threads.
@@ -83,6 +101,41 @@ void run_managed(Report& report) {
       rates.push_back(gbps(time_us([&] { buffer.fill(); }) / 1e3));
     }
     found["h2d_gbps"] = summarize(rates);
+  });
+  report.section("both_ways", [&](json& found) {
+    // One buffer leaves while another comes, as under a budget: do they get in each other's way?
+    const ManagedBuffer other;
+    std::vector<double> out, in, together;
+    for (int round = 0; round < kRounds; ++round) {
+      buffer.prefetch(true, 512 * kMiB, 1);
+      other.prefetch(false, 64 * kMiB, 1);
+      const double total = time_us([&] {
+                             std::thread leaving([&] {
+                               use_device();
+                               out.push_back(gbps(buffer.prefetch(false, 64 * kMiB, 1)));
+                             });
+                             in.push_back(gbps(other.prefetch(true, 64 * kMiB, 1)));
+                             leaving.join();
+                           }) /
+                           1e3;
+      together.push_back(2 * gbps(total));
+    }
+    found["to_host_gbps"] = summarize(out);
+    found["to_device_gbps"] = summarize(in);
+    found["both_gbps"] = summarize(together);
+  });
+  report.section("discard", [&](json& found) {
+    std::vector<double> to_host, to_device, after;
+    for (int round = 0; round < kRounds; ++round) {
+      buffer.prefetch(true, 512 * kMiB, 1);
+      to_host.push_back(gbps(buffer.discard(false)));
+      to_device.push_back(gbps(buffer.discard(true)));
+      buffer.fill();
+      after.push_back(gbps(buffer.prefetch(false, 64 * kMiB, 1)));  // are host pages made anew?
+    }
+    found["discard_to_host_gbps"] = summarize(to_host);
+    found["discard_to_device_gbps"] = summarize(to_device);
+    found["to_host_after_discard_gbps"] = summarize(after);
   });
   for (const std::size_t mib : {2, 16, 64, 512}) {
     for (const int threads : {1, 2, 4, 8}) {

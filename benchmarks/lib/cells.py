@@ -215,6 +215,18 @@ def runtime_counter(cell, name):
     return sum(device.get(name) or 0 for process in processes for device in process.get("devices") or [])
 
 
+def moved_bytes(cell):
+    """Bytes in and out that the runtime counted, and what its launching threads waited, in ns."""
+    return {name: runtime_counter(cell, name) for name in ("bytes_in", "bytes_out", "host_wait_ns")}
+
+
+def free_device_bytes():
+    """Of the GPU that programs take for their first one, as the driver tells; 0 where nobody knows."""
+    found = first_match(["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits", "-i", visible_gpu()],
+                        r"^(\d+)") if shutil.which("nvidia-smi") else ""
+    return int(found) * MIB if found else 0
+
+
 def plan_counters(cell):
     """The counters of following a plan, of the device that followed one, and `iteration_ns`, the median of its whole
     iterations by the events of the runtime."""

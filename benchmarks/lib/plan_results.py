@@ -156,6 +156,8 @@ class Case:
         note = "median step of each run, run by run in alternation"
         if kind == "emulated":
             note += "; managed memory at a budget below the card is emulated (FACTS: evict, then fault)"
+            if subject == "plan":
+                note += ", and took its turns after the plan, which has a ballast beside it"
         self.add(claim, "ratio", [a["step_ns"] for a, _ in both], note, kind=kind, subject=subject,
                  baseline=[b["step_ns"] for _, b in both], baseline_label=baseline, **more)
 

@@ -107,8 +107,9 @@ def profile(words):
 
 
 def analyze(words):
-    path = words[words.index("-o") + 1]
-    shutil.copy(words[0], path)
+    path = words[words.index("-o") + 1] if "-o" in words else words[0]
+    if path != words[0]:
+        shutil.copy(words[0], path)
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE bound (id, budget_bytes, bound_ns, in_memory_ns, bytes_in, bytes_out, resource)")
     database.execute("CREATE TABLE plan (id, predicted_ns, sha256)")

@@ -62,6 +62,11 @@ void JobOptions::add_ways_to(CLI::App& command) {
       ->type_name("ROUTE,...");
   command.add_flag("--allow-oversubscription", allow_oversubscription,
                    "Let --memory managed ask for more than the card has free (that can hang a GPU)");
+  command
+      .add_option("--managed-limit", managed_limit,
+                  "Managed memory at most, where several jobs or ranks share a GPU; without it as much as is "
+                  "free when the job begins")
+      ->type_name("SIZE");
 }
 
 JobSettings JobOptions::settings(const CommonOptions& common) const {
@@ -97,6 +102,9 @@ JobSettings JobOptions::settings(const CommonOptions& common) const {
   if (allow_oversubscription && settings.memory != "managed")
     throw Failure("--allow-oversubscription is about managed memory",
                   "add --memory managed, or leave it out");
+  settings.managed_limit = optional_bytes(managed_limit, "--managed-limit");
+  if (settings.managed_limit && !managed)
+    throw Failure("--managed-limit is about managed memory", "add --memory managed, or leave it out");
   settings.quiet = common.quiet;
   settings.detailed = common.verbose;
   return settings;

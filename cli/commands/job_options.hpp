@@ -18,7 +18,7 @@ class Environment;
 /// The options of every command that runs a job under the runtime library, as they stand on the command line.
 struct JobOptions {
   std::string budget = "auto";
-  std::string host_budget, reserve, chunk, movable;
+  std::string host_budget, reserve, chunk, movable, managed_limit;
   std::string allocator = "auto";
   std::string memory = "explicit";
   std::string policy;

@@ -57,6 +57,7 @@ std::string apply_settings(const JobSettings& settings, const std::filesystem::p
   set_bytes(names::kReserve, settings.reserve);
   set_bytes(names::kChunkSize, settings.chunk);
   set_bytes(names::kMovableSize, settings.movable);
+  set_bytes(names::kManagedLimit, settings.managed_limit);
   if (settings.memory != "explicit") environment.set(names::kMemory, settings.memory);
   if (!settings.policy.empty()) environment.set(names::kPolicy, settings.policy);
   if (!settings.route.empty()) environment.set(names::kRoute, settings.route);

@@ -16,8 +16,8 @@ class Environment;
 struct JobSettings {
   Budget budget = Budget::parse("auto");
   PytorchAllocator allocator = PytorchAllocator::kAuto;
-  std::optional<std::int64_t> host_budget, reserve, chunk,
-      movable;                          ///< bytes; unset: the runtime's own choice
+  std::optional<std::int64_t> host_budget, reserve, chunk, movable,
+      managed_limit;                    ///< bytes; unset: the runtime's own choice
   std::string memory = "explicit";      ///< or "managed"
   std::string policy;                   ///< empty: the runtime's default
   std::string route;                    ///< by which links contents move; empty: each GPU's own

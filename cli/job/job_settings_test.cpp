@@ -41,11 +41,13 @@ TEST(JobSettings, MemoryAndPolicyAreSetWhereTheyDifferFromTheDefault) {
   settings.memory = "managed";
   settings.policy = "naive-um";
   settings.allow_oversubscription = true;
+  settings.managed_limit = 4096;
   Environment environment(nullptr);
   apply_settings(settings, "/opt/lib/libtferry_runtime.so", "/dev/shm/run", environment);
   EXPECT_EQ(environment.get("TFERRY_MEMORY"), "managed");
   EXPECT_EQ(environment.get("TFERRY_POLICY"), "naive-um");
   EXPECT_EQ(environment.get("TFERRY_ALLOW_OVERSUBSCRIPTION"), "1");
+  EXPECT_EQ(environment.get("TFERRY_MANAGED_LIMIT"), "4096");
   Environment untouched(nullptr);
   apply_settings({}, "/opt/lib/libtferry_runtime.so", "/dev/shm/run", untouched);
   EXPECT_EQ(untouched.get("TFERRY_MEMORY"), std::nullopt);

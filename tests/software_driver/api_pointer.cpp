@@ -152,6 +152,15 @@ void prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& locati
   stream->context()->submit(*stream, std::move(work));
 }
 
+/// The contents become undefined where they are: what relies on them shall notice.
+void discard(CUdeviceptr address, std::size_t size, CUstream handle) {
+  const auto allocation = managed_at(address, size);
+  const auto stream = stream_of(handle);
+  Work work;
+  work.run = [allocation, address, size] { std::memset(reinterpret_cast<void*>(address), 0xdb, size); };
+  stream->context()->submit(*stream, std::move(work));
+}
+
 }  // namespace
 }  // namespace tferry::software_driver
 
@@ -207,6 +216,12 @@ SWD_STREAM_API(cuMemDiscardAndPrefetchBatchAsync,
                require(location_count == 1 && first[0] == 0, CUDA_ERROR_NOT_SUPPORTED);
                for (std::size_t i = 0; i < count; ++i)
                    prefetch(addresses[i], sizes[i], locations[0], stream, true))
+
+SWD_STREAM_API(cuMemDiscardBatchAsync,
+               (CUdeviceptr * addresses, std::size_t* sizes, std::size_t count, unsigned long long flags,
+                CUstream stream),
+               require(addresses&& sizes&& count > 0 && flags == 0 && stream != nullptr);
+               for (std::size_t i = 0; i < count; ++i) discard(addresses[i], sizes[i], stream))
 
 SWD_API(cuMemAdvise_v2, (CUdeviceptr address, std::size_t size, CUmem_advise, CUmemLocation location)) {
   return call(EntryPoint::cuMemAdvise_v2, [&] {

@@ -239,6 +239,13 @@ TEST_F(MemoryTest, DiscardedManagedMemoryHasOtherContents) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(base);
   EXPECT_NE(7, bytes[0]);
   EXPECT_EQ(7, bytes[kGranule / 2]);
+  CUdeviceptr second = base + kGranule / 2;
+  const CUstream plain = stream();
+  ASSERT_OK(cuMemDiscardBatchAsync(&second, &size, 1, 0, plain));
+  ASSERT_OK(cuStreamSynchronize(plain));
+  EXPECT_NE(7, bytes[kGranule / 2]);
+  EXPECT_CUDA(CUDA_ERROR_INVALID_VALUE, cuMemDiscardBatchAsync(&second, &size, 1, 0, nullptr))
+      << "a stream of its own";
   EXPECT_OK(cuMemFree(base));
 }
 
