@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kSlab = ManagedMemory::kPage;     ///< of small allocations: up to half of it
 constexpr std::size_t kReserve = std::size_t{1} << 30;  ///< of the card's free memory, left to others
 constexpr Sequence kReuseInterval = 16;  ///< operations between events, where small memory is freed
-constexpr std::uint64_t kRecent = 128;   ///< operations; what was used since does not leave ahead of need
+constexpr std::uint64_t kPagedIds = std::uint64_t{1} << 38;  ///< where explicit memory can be beside it
+constexpr std::uint64_t kRecent = 128;  ///< operations; what was used since does not leave ahead of need
 
 }  // namespace
 
@@ -64,6 +65,7 @@ bool ManagedMemory::open(std::string& error) {
   }
   relay_ = streams_.add_internal(mover_->relay(), context_);
   next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
+  if (config_.access_pages) next_buffer_id_ += kPagedIds;
   arena_ = std::make_unique<SmallArena>(
       SmallArena::Source{
           [this](std::size_t bytes) { return take_for_good((bytes + kPage - 1) / kPage * kPage); },

@@ -242,16 +242,18 @@ TEST_F(ProfileTest, WithoutRecordsOfUnifiedMemoryOrPagesThatMoveTheJobRunsWithou
     EXPECT_EQ(count("a.tferry", "loss WHERE what = 'access' AND detail LIKE '%no launch was watched%'"), 1);
     EXPECT_GT(count("a.tferry", "access"), 0);
   }
-  for (const char* call : {"cuMemAllocManaged:1+:801", "cuMemPrefetchAsync:1+:801"}) {
+  for (const char* call : {"cuMemAllocManaged:1+:801", "cuMemPrefetchAsync_v2:1+:801"}) {
     const Ended refused = sh(kWithPages + ("SWD_FAIL=" + std::string(call) + " ") + profile + job);
     EXPECT_EQ(refused.exit_code(), 0) << refused.err;
     EXPECT_EQ(answer_of(refused), answer);
     EXPECT_TRUE(refused.told("the job runs on without the pass")) << refused.err;
   }
-  // 40 MiB of 48: more than a managed region may have, and the card has it.
-  const Ended full =
-      sh(kWithPages + ("SWD_DEVICE_MEMORY=50331648 " + profile + "$S --buffers 11 --mib 4 --iterations 2"));
+  // 48 MiB on a card of 52: more than a managed region may have, and the card has it.
+  const std::string tight = "$S --buffers 12 --mib 4 --iterations 2", card = "SWD_DEVICE_MEMORY=54525952 ";
+  const Ended full = sh(kWithPages + card + profile + tight);
   EXPECT_EQ(full.exit_code(), 0) << full.err;
+  EXPECT_EQ(answer_of(full), answer_of(sh(card + tight)));
+  EXPECT_TRUE(full.told("does not fit what the card had free")) << full.err;
   EXPECT_TRUE(sh("$T profile --access pages --no-preload true").told("needs the preloaded runtime"));
   EXPECT_TRUE(sh("$T profile --access pages --budget 1GiB true").told("for which there is no --budget"));
   EXPECT_TRUE(sh("$T profile --access pages --access-direction true").told("are two passes"));

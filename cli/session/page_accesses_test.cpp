@@ -75,17 +75,17 @@ class PageAccessesTest : public testing::Test {
     row.cause = 2;
     writer_.insert(row);
   }
-  /// "2: A read 0+2 by argument" a row of what is known by pages; C by pointer has no argument.
+  /// "2: A read 0+2" for a row that is known by pages: operation, allocation, first and number of MiB.
   std::string found() {
     counts_ = find_page_accesses(writer_);
     std::string text;
-    trace::Statement row(
-        writer_.database(),
-        "SELECT operation || ': ' || char(64 + allocation_id) || ' ' || label || ' ' || \"offset\" / 1048576 "
-        "|| '+' || "
-        "access.bytes / 1048576 || iif(argument_offset IS NULL, ' by pointer', '') FROM access JOIN "
-        "enumeration ON name = "
-        "'access_kind' AND value = access.kind WHERE known_by = 6 ORDER BY operation, allocation_id");
+    trace::Statement row(writer_.database(),
+                         "SELECT operation || ': ' || char(64 + allocation_id) || ' ' || label || ' ' || "
+                         "(\"offset\" / 1048576) || '+' || "
+                         "(access.bytes / 1048576) || iif(argument_offset IS NULL, ' by pointer', '') FROM "
+                         "access JOIN enumeration "
+                         "ON name = 'access_kind' AND value = access.kind WHERE known_by = 6 ORDER BY "
+                         "operation, allocation_id");
     while (row.step()) text += row.shown(0) + "\n";
     return text;
   }
