@@ -230,15 +230,16 @@ TEST_F(MemoryTest, ManagedMemoryRemembersItsLastPrefetch) {
 }
 
 TEST_F(MemoryTest, PagesOfManagedMemoryThatAreOnTheHostFaultWhereAKernelTouchesThem) {
+  constexpr std::size_t kSize = 4 * 65536;
   static std::vector<SwdPageEvent> events;
   events.clear();
   static constexpr SwdObserver kObserver{nullptr,
                                          [](const SwdPageEvent* event) { events.push_back(*event); }};
   swd_observe(&kObserver);
   CUdeviceptr base = 0;
-  ASSERT_OK(cuMemAllocManaged(&base, kGranule, CU_MEM_ATTACH_GLOBAL));
-  ASSERT_OK(cuMemsetD8(base, 7, kGranule));
-  ASSERT_OK(cuMemPrefetchAsync(base, kGranule, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, nullptr));
+  ASSERT_OK(cuMemAllocManaged(&base, kSize, CU_MEM_ATTACH_GLOBAL));
+  ASSERT_OK(cuMemsetD8(base, 7, kSize));
+  ASSERT_OK(cuMemPrefetchAsync(base, kSize, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, nullptr));
   const SwdParameter parameters[] = {{0, 8}};
   ASSERT_EQ(0, swd_register_kernel(
                    "reads_and_writes",
@@ -255,7 +256,7 @@ TEST_F(MemoryTest, PagesOfManagedMemoryThatAreOnTheHostFaultWhereAKernelTouchesT
   void* values[] = {&base};
   ASSERT_OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, values, nullptr));
   unsigned char byte = 0;
-  ASSERT_OK(cuMemcpyDtoH(&byte, base + kGranule - 1, 1));  // a copy makes no fault of a kernel
+  ASSERT_OK(cuMemcpyDtoH(&byte, base + kSize - 1, 1));  // a copy makes no fault of a kernel
   ASSERT_OK(cuCtxSynchronize());
   EXPECT_EQ(7, byte);
   std::erase_if(events, [](const SwdPageEvent& event) { return event.prefetch != 0; });
