@@ -379,7 +379,8 @@ class Collector:
 
     def pages_layers(self):
         name, hidden = "pages.layers", 3
-        job = [self.programs.find("tferry-sample-layers-cuda"), "--buffers", "14", "--mib", "8", "--iterations", "4", "--hidden", str(hidden)]
+        job = [self.programs.find("tferry-sample-layers-cuda"), "--buffers", "14", "--mib", "8", "--iterations", "4",
+               "--hidden", str(hidden)]
         command = self.profiled(name, job, "--access", "pages", "--counters", "off")
         cell = self.job(name, command, limit_s=25)
         if self.arguments.dry_run:
@@ -387,7 +388,8 @@ class Collector:
         launched = {row["name"]: row["n"] for row in self.sessions.rows(
             self.session(name), "SELECT string.value AS name, count(*) AS n FROM kernel JOIN string ON string.id = name_id WHERE "
                                 "call_ns IS NOT NULL GROUP BY 1")}
-        facts = {**pages_checks.compare(self.touches(name), launched, hidden), "touches": self.touches(name), **self.pages_found(name)}
+        touches = self.touches(name)
+        facts = {**pages_checks.compare(touches, launched, hidden), "touches": touches, **self.pages_found(name)}
         self.add("collector.pages", [float(cell["rc"] == 0 and not facts["differences"])], command,
                  "1 is: the layers sample's answer is right; of each launch what it touches came by page faults, its output "
                  "never read first where it is only written, and exactly the weights that a table in device memory names were "
@@ -411,27 +413,29 @@ class Collector:
         # The first step makes the optimizer's states and loads kernels, with the pass and without.
         samples = [one["step_ns"][1:] for one in (after, before)]
         if all(samples):
-            self.add("collector.pages_step", samples[0], command, "steps 2 and 3 of GPT-2 with 3 layers and a batch of 2, every launch "
-                     "watched, over those without the pass", facts, baseline=samples[1])
+            self.add("collector.pages_step", samples[0], command, "steps 2 and 3 of GPT-2 with 3 layers and a batch of 2, every "
+                     "launch watched, over those without the pass", facts, baseline=samples[1])
 
     def touches(self, name):
-        return self.sessions.rows(self.session(name), "SELECT string.value AS name, access.kind AS kind, known_by AS how, "
-                                                      "argument_offset IS NULL AS by_pointer, count(*) AS n, "
-                                                      "count(DISTINCT allocation_id) AS allocations, sum(access.bytes) AS bytes FROM access "
-                                                      "JOIN kernel USING (process_id, operation) JOIN string ON string.id = kernel.name_id "
-                                                      "GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC")
+        return self.sessions.rows(self.session(name), """
+            SELECT string.value AS name, access.kind AS kind, known_by AS how, argument_offset IS NULL AS by_pointer,
+                   count(*) AS n, count(DISTINCT allocation_id) AS allocations, sum(access.bytes) AS bytes
+            FROM access JOIN kernel USING (process_id, operation) JOIN string ON string.id = kernel.name_id
+            GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC""")
 
     def pages_found(self, name):
         """What the pass says of itself, and what the records of unified memory look like: kinds, causes, groups of faults."""
         session = self.session(name)
         meta = self.sessions.rows(session, "SELECT key, value FROM meta WHERE key LIKE 'access_pages.%'")
-        events = self.sessions.rows(session, "SELECT kind, cause, count(*) AS n, sum(count) AS groups, max(count) AS most, sum(bytes) AS "
-                                             "bytes, min(bytes) AS least_bytes, max(bytes) AS most_bytes FROM um_event GROUP BY 1, 2")
-        homing = self.sessions.rows(session, "SELECT count(*) AS launches, sum(end_ns - start_ns) / 1e6 AS homing_ms, max(room_bytes) AS "
-                                             "most_bytes FROM gate WHERE on_gpu = 0")
-        clock = self.sessions.rows(session, "SELECT (SELECT min(start_ns) FROM um_event) - (SELECT min(start_ns) FROM gate WHERE on_gpu = 0) "
-                                            "AS first_ns, (SELECT max(start_ns) FROM um_event) - (SELECT max(end_ns) FROM gate WHERE on_gpu "
-                                            "= 0) AS last_ns")
+        events = self.sessions.rows(session, """
+            SELECT kind, cause, count(*) AS n, sum(count) AS groups, max(count) AS most, sum(bytes) AS bytes,
+                   min(bytes) AS least_bytes, max(bytes) AS most_bytes FROM um_event GROUP BY 1, 2""")
+        homing = self.sessions.rows(session, """
+            SELECT count(*) AS launches, sum(end_ns - start_ns) / 1e6 AS homing_ms, max(room_bytes) AS most_bytes
+            FROM gate WHERE on_gpu = 0""")
+        clock = self.sessions.rows(session, """
+            SELECT (SELECT min(start_ns) FROM um_event) - (SELECT min(start_ns) FROM gate WHERE on_gpu = 0) AS first_ns,
+                   (SELECT max(start_ns) FROM um_event) - (SELECT max(end_ns) FROM gate WHERE on_gpu = 0) AS last_ns""")
         return {"found": {row["key"].split(".", 1)[1]: row["value"] for row in meta}, "um_events": events, "homing": homing,
                 "events_after_first_and_last_homing": clock, "losses": self.sessions.losses(session)}
 

@@ -24,7 +24,8 @@ def compare(touches, launched, hidden):
     for kernel in ("fill", "combine", "update_by_table", "sums"):
         expect(f"{kernel} was not launched", launches(kernel) > 0)
     # Layers also work on buffers of a few KiB, which share pages and are not told apart.
-    expect("a layer touched fewer than two buffers for each launch", found("combine", kind=anything) >= 2 * launches("combine") * 3 // 4)
+    expect("a layer touched fewer than two buffers for each launch",
+           found("combine", kind=anything) >= 2 * launches("combine") * 3 // 4)
     expect("a fill read what it only writes", found("fill", kind=(READ, READ_WRITE)) == 0)
     expect("sums wrote first what they only read", found("sums_kernel", kind=(WRITE,)) == 0)
     expect("an update wrote first what it reads and changes", found("update_by_table", kind=(WRITE,), by_pointer=(1,)) == 0)

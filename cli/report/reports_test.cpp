@@ -53,8 +53,8 @@ TEST_F(ReportsTest, KernelsByWhatTheyReachThroughPointersInDeviceMemory) {
   database.close();
   const std::string text = report("kernels");
   EXPECT_NE(text.find("Memory that kernels reach by pointers in device memory (measured)\n"
-                      "  name    gpu  launches  allocations    touched  first access\n"
-                      "  second  0           6            1  12.00 MiB  read\n"),
+                      "  name    gpu  launches  allocations   touched  first access\n"
+                      "  second  0           6            1  12.0 MiB  read\n"),
             std::string::npos)
       << text;
 }
