@@ -19,6 +19,8 @@ Cells, in the order in which they run (--cells takes a comma-separated list of b
     names                    `--names pytorch` of GPT-2: what is alive at the peak, by category, against the sample's own sums
     access                   `--access-direction`: the layers sample, whose kernels' directions are known, and GPT-2, whose losses
                              have to stay the same
+    pages                    `--access pages`: the layers sample, of whose kernels it is known what they touch, also by pointers in
+                             device memory, and GPT-2, whose losses have to stay the same; what the pass costs a step
     ranks                    two ranks under torchrun, from outside; on one GPU they share it
 
 A cell that fails is recorded and the script goes on. Files in --out: collector_raw.json (for tferry-bench record),
@@ -37,13 +39,13 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import cells, kind_checks, paced, recordings  # noqa: E402
+from lib import cells, kind_checks, paced, pages_checks, recordings  # noqa: E402
 
 BURST, SKIPPED = 4, 1
 SHAPE = ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024"]
 KINDS = {"copies": [], "graphs": [], "managed": ["--unified-memory"], "memory": [], "pools": [], "streams": [], "peers": []}
 NOT_HERE = 77
-AT_ONCE = ("kinds", "iterations", "keep_last", "names", "access.layers", "access.gpt2", "ranks")
+AT_ONCE = ("kinds", "iterations", "keep_last", "names", "access.layers", "access.gpt2", "pages", "ranks")
 
 
 class Collector:
@@ -67,7 +69,8 @@ class Collector:
         for name, cell in (("step.gpt2_fp32", lambda: self.step("fp32")), ("step.gpt2_bf16", lambda: self.step("bf16")),
                            ("range", self.range), ("million", self.million), ("long", self.begin_long),
                            ("kinds", self.kinds), ("iterations", self.iterations), ("keep_last", self.keep_last),
-                           ("names", self.names), ("access.layers", self.access_layers), ("ranks", self.ranks),
+                           ("names", self.names), ("access.layers", self.access_layers), ("pages", self.pages),
+                           ("ranks", self.ranks),
                            ("access.gpt2", self.access_gpt2), ("long", self.end_long)):
             chosen = self.arguments.cells
             if chosen and not any(name.startswith(prefix) for prefix in chosen.split(",")):
@@ -369,6 +372,72 @@ class Collector:
         same = bool(before.get("loss_sha256")) and before.get("loss_sha256") == after.get("loss_sha256")
         self.add("collector.access_same_results", [float(same)], command, "1 is: the losses of four steps are the same with and "
                                                                           "without the pass", facts)
+
+    def pages(self):
+        self.pages_layers()
+        self.pages_gpt2()
+
+    def pages_layers(self):
+        name, hidden = "pages.layers", 3
+        job = [self.programs.find("tferry-sample-layers-cuda"), "--buffers", "14", "--mib", "8", "--iterations", "4",
+               "--hidden", str(hidden)]
+        command = self.profiled(name, job, "--access", "pages", "--counters", "off")
+        cell = self.job(name, command, limit_s=25)
+        if self.arguments.dry_run:
+            return
+        launched = {row["name"]: row["n"] for row in self.sessions.rows(
+            self.session(name), "SELECT string.value AS name, count(*) AS n FROM kernel JOIN string ON string.id = name_id WHERE "
+                                "call_ns IS NOT NULL GROUP BY 1")}
+        touches = self.touches(name)
+        facts = {**pages_checks.compare(touches, launched, hidden), "touches": touches, **self.pages_found(name)}
+        self.add("collector.pages", [float(cell["rc"] == 0 and not facts["differences"])], command,
+                 "1 is: the layers sample's answer is right; of each launch what it touches came by page faults, its output "
+                 "never read first where it is only written, and exactly the weights that a table in device memory names were "
+                 "reached without an argument", facts)
+
+    def pages_gpt2(self):
+        steps = 3
+        job = [self.arguments.python, *self.gpt2("fp32", "--layers", "3", "--batch", "2", "--warmup", "0", "--steps", str(steps))]
+        plain = self.job("pages.gpt2.plain", job, limit_s=20)
+        command = self.profiled("pages.gpt2", job, "--access", "pages", "--counters", "off")
+        cell = self.job("pages.gpt2", command, limit_s=60)
+        if self.arguments.dry_run:
+            return
+        before, after = cells.parse_gpt2(plain["stdout"]), cells.parse_gpt2(cell["stdout"])
+        facts = {"plain": before, "watched": after, "join": self.sessions.join(self.session("pages.gpt2")),
+                 **self.pages_found("pages.gpt2"), "by_pointer": [row for row in self.touches("pages.gpt2") if row["by_pointer"]]}
+        same = bool(before.get("loss_sha256")) and before.get("loss_sha256") == after.get("loss_sha256")
+        watched = int(facts["found"].get("touched", 0)) > 0
+        self.add("collector.pages_same_results", [float(same and watched)], command,
+                 "1 is: the losses of three steps are the same with and without the pass, and the pass found something", facts)
+        # The first step makes the optimizer's states and loads kernels, with the pass and without.
+        samples = [one["step_ns"][1:] for one in (after, before)]
+        if all(samples):
+            self.add("collector.pages_step", samples[0], command, "steps 2 and 3 of GPT-2 with 3 layers and a batch of 2, every "
+                     "launch watched, over those without the pass", facts, baseline=samples[1])
+
+    def touches(self, name):
+        return self.sessions.rows(self.session(name), """
+            SELECT string.value AS name, access.kind AS kind, known_by AS how, argument_offset IS NULL AS by_pointer,
+                   count(*) AS n, count(DISTINCT allocation_id) AS allocations, sum(access.bytes) AS bytes
+            FROM access JOIN kernel USING (process_id, operation) JOIN string ON string.id = kernel.name_id
+            GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC""")
+
+    def pages_found(self, name):
+        """What the pass says of itself, and what the records of unified memory look like: kinds, causes, groups of faults."""
+        session = self.session(name)
+        meta = self.sessions.rows(session, "SELECT key, value FROM meta WHERE key LIKE 'access_pages.%'")
+        events = self.sessions.rows(session, """
+            SELECT kind, cause, count(*) AS n, sum(count) AS groups, max(count) AS most, sum(bytes) AS bytes,
+                   min(bytes) AS least_bytes, max(bytes) AS most_bytes FROM um_event GROUP BY 1, 2""")
+        homing = self.sessions.rows(session, """
+            SELECT count(*) AS launches, sum(end_ns - start_ns) / 1e6 AS homing_ms, max(room_bytes) AS most_bytes
+            FROM gate WHERE on_gpu = 0""")
+        clock = self.sessions.rows(session, """
+            SELECT (SELECT min(start_ns) FROM um_event) - (SELECT min(start_ns) FROM gate WHERE on_gpu = 0) AS first_ns,
+                   (SELECT max(start_ns) FROM um_event) - (SELECT max(end_ns) FROM gate WHERE on_gpu = 0) AS last_ns""")
+        return {"found": {row["key"].split(".", 1)[1]: row["value"] for row in meta}, "um_events": events, "homing": homing,
+                "events_after_first_and_last_homing": clock, "losses": self.sessions.losses(session)}
 
     def directions(self, name):
         return self.sessions.rows(self.session(name), "SELECT string.value AS name, access.kind AS kind, known_by AS how, count(*) AS n "

@@ -11,7 +11,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import collector  # noqa: E402
-from lib import kind_checks  # noqa: E402
+from lib import kind_checks, pages_checks  # noqa: E402
 
 SESSION = """
 CREATE TABLE enumeration(name, value, label);
@@ -59,13 +59,43 @@ class Kinds(unittest.TestCase):
         self.assertEqual(len(differences), 3)
 
 
+class Pages(unittest.TestCase):
+    LAUNCHED = {"fill_kernel": 4, "combine_kernel": 10, "update_by_table_kernel": 2, "sums_kernel": 3}
+
+    @staticmethod
+    def touch(kernel, kind, n, by_pointer=0, allocations=1, how=pages_checks.PAGES):
+        return {"name": kernel + "_kernel", "kind": kind, "how": how, "by_pointer": by_pointer, "n": n, "allocations": allocations}
+
+    def right(self):
+        return [self.touch("fill", pages_checks.WRITE, 4), self.touch("combine", pages_checks.READ, 12),
+                self.touch("combine", pages_checks.MAY_TOUCH, 8), self.touch("sums", pages_checks.READ, 3),
+                self.touch("sums", pages_checks.MAY_TOUCH, 3, how=1),
+                self.touch("update_by_table", pages_checks.READ, 6, by_pointer=1, allocations=3)]
+
+    def test_what_the_sample_does_is_right_and_what_has_a_direction_is_counted(self):
+        self.assertEqual(pages_checks.compare(self.right(), self.LAUNCHED, 3),
+                         {"differences": [], "touched": 33, "directed": 25})
+
+    def differences(self, touches):
+        return pages_checks.compare(touches, self.LAUNCHED, 3)["differences"]
+
+    def test_a_wrong_direction_or_pointer_is_told(self):
+        fill = self.differences([*self.right(), self.touch("fill", pages_checks.READ, 1)])
+        self.assertEqual(fill, ["a fill read what it only writes"])
+        pointer = self.differences([*self.right(), self.touch("sums", pages_checks.READ, 1, by_pointer=1)])
+        self.assertEqual(pointer, ["sums reached memory by pointers, and has none"])
+        missed = self.differences([row for row in self.right() if not row["by_pointer"]])
+        self.assertEqual(len(missed), 2)
+        self.assertIn("updates reached [] allocations by pointer, the table names 3", missed)
+
+
 class Script(unittest.TestCase):
     def test_a_dry_run_names_every_command_and_runs_none(self):
         with tempfile.TemporaryDirectory() as out:
             done = subprocess.run([sys.executable, os.path.join(HERE, "collector.py"), "--bundle", "absent", "--out", out,
                                    "--dry-run"], capture_output=True, text=True, timeout=60, check=True)
         for name in ("kinds.graphs", "step.gpt2_bf16.torch_memory", "range", "million", "long", "iterations", "keep_last", "names", "access.layers", "access.gpt2",
-                     "ranks"):
+                     "pages.layers", "pages.gpt2.plain", "pages.gpt2", "ranks"):
             self.assertIn(f"{name}: ", done.stdout)
         self.assertNotIn("Error", done.stdout)
 

@@ -2,9 +2,11 @@
 
 #include "collector/loss.hpp"
 #include "collector/process_identity.hpp"
+#include "trace/unified_memory_sign.hpp"
 
 #include <algorithm>
 #include <ctime>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace tferry::collector {
@@ -308,10 +310,13 @@ void ActivitySession::enable_unified_memory(std::uint32_t device) {
                                     "unified-memory counters of device " + std::to_string(device));
   if (!configured || !first) return;
   unified_memory_ready_ = true;
-  if (wanted_) {
-    succeeded(cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), RecordKind::kUmEvent,
-              kind_text(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
-  }
+  if (!wanted_) return;
+  const bool enabled = succeeded(cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER),
+                                 RecordKind::kUmEvent, kind_text(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
+  if (!enabled || config_.run_directory.empty()) return;
+  const int sign = open(trace::unified_memory_sign(config_.run_directory, pid_).c_str(),
+                        O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (sign >= 0) close(sign);
 }
 
 void ActivitySession::cycle(PeriodicThread::Cause cause) {

@@ -3,11 +3,14 @@
 #include "collector/testing/fake_cupti.hpp"
 #include "collector/testing/spool_text.hpp"
 #include "trace/test_directory.hpp"
+#include "trace/unified_memory_sign.hpp"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace tferry::collector {
 namespace {
@@ -248,12 +251,26 @@ TEST_F(ActivitySessionTest, UnifiedMemoryIsConfiguredOnceForEachDeviceWhenItsCon
   EXPECT_EQ(times("enable 25"), 1);
 }
 
+// The runtime in the process has to know before it asks for managed memory.
+TEST_F(ActivitySessionTest, ThatUnifiedMemoryIsRecordedIsSeenInTheRunDirectory) {
+  config_.unified_memory = true;
+  config_.run_directory = directory_ / "";
+  const std::string sign = trace::unified_memory_sign(config_.run_directory, getpid());
+  ASSERT_TRUE(start());
+  EXPECT_FALSE(std::filesystem::exists(sign));
+  resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 0xc0);
+  EXPECT_TRUE(std::filesystem::exists(sign));
+  finish();
+}
+
 TEST_F(ActivitySessionTest, UnifiedMemoryThatIsRefusedCostsOnlyItself) {
   config_.unified_memory = true;
+  config_.run_directory = directory_ / "";
   cupti_.answers["configure_unified_memory 0"] = CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_NON_P2P_DEVICES;
   ASSERT_TRUE(start());
   resource(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 0xc0);
   EXPECT_FALSE(cupti_.called("enable 25"));
+  EXPECT_FALSE(std::filesystem::exists(trace::unified_memory_sign(config_.run_directory, getpid())));
   finish();
   ASSERT_EQ(lines("loss um_event").size(), 1u);
   EXPECT_NE(lines("loss um_event")[0].find("CUDA_VISIBLE_DEVICES"), std::string::npos);

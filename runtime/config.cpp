@@ -165,8 +165,9 @@ Config Config::from_environment() {
   config.spool_limit = size_variable(variables::kSpoolLimit, 0, config.error);
   if (const char* text = std::getenv(variables::kAccess)) {
     config.access_direction = std::string_view(text) == "direction";
-    if (*text != '\0' && !config.access_direction)
-      config.error = std::string(variables::kAccess) + "=" + text + " is not direction";
+    config.access_pages = std::string_view(text) == "pages";
+    if (*text != '\0' && !config.access_direction && !config.access_pages)
+      config.error = std::string(variables::kAccess) + "=" + text + " is neither direction nor pages";
   }
   config.keep_last_ns = size_variable(variables::kKeepLast, 0, config.error);
   read_coordination(config);

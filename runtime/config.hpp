@@ -58,6 +58,7 @@ struct Config {
   std::size_t movable_size = 0;   ///< 0: the default
   std::size_t spool_limit = 0;    ///< bytes at which the recording stops; 0: none
   bool access_direction = false;  ///< and what launches do to memory, by trying (access_probe.hpp)
+  bool access_pages = false;      ///< or by page faults (page_probe.hpp)
   std::size_t keep_last_ns = 0;   ///< only the last so long of the recording is kept; 0: everything
   trace::CopyRoute route;
   Coordination coordination = Coordination::kOff;

@@ -20,7 +20,7 @@ struct Shape {
   unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
 };
 
-/// Of a launch that the access-direction pass may try: what its arguments are.
+/// Of a launch that an access pass may try or watch: what its arguments are.
 struct Tried {
   Operation* operation = nullptr;
   std::vector<std::uint64_t> words;
@@ -73,6 +73,7 @@ template <class Call>
 CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool per_thread, void** parameters,
                 void** extra, Call pass) {
   Tried tried;
+  Operation* watched = nullptr;  ///< by the pass by pages
   return operate(
       stream, per_thread,
       [&](Runtime& runtime, Operation& operation) {
@@ -104,10 +105,22 @@ CUresult launch(CUfunction function, const Shape& shape, CUstream stream, bool p
         } else {
           runtime.unreadable_launch(operation);
         }
+        const bool collective = info != nullptr && info->collective;
+        if (operation.recording && !collective && g_capturing.load(std::memory_order_relaxed) == 0 &&
+            runtime.page_probe() != nullptr)
+          watched = &operation;
       },
       [&] {
         Runtime* runtime = Runtime::active();
-        if (runtime == nullptr || runtime->access_probe() == nullptr) return pass(stream);
+        if (runtime != nullptr && watched != nullptr) {
+          const CUstream own = stream == nullptr && per_thread ? CU_STREAM_PER_THREAD : stream;
+          return runtime->watch_pages(*watched, own, [&] { return pass(stream); });
+        }
+        if (runtime == nullptr) return pass(stream);
+        if (runtime->access_probe() == nullptr) {
+          const auto hold = runtime->beside_probe();
+          return pass(stream);
+        }
         if (!tried.possible) {
           const auto hold = runtime->beside_probe();
           return pass(stream);

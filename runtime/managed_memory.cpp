@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kSlab = ManagedMemory::kPage;     ///< of small allocations: up to half of it
 constexpr std::size_t kReserve = std::size_t{1} << 30;  ///< of the card's free memory, left to others
 constexpr Sequence kReuseInterval = 16;  ///< operations between events, where small memory is freed
-constexpr std::uint64_t kRecent = 128;   ///< operations; what was used since does not leave ahead of need
+constexpr std::uint64_t kPagedIds = std::uint64_t{1} << 38;  ///< where explicit memory can be beside it
+constexpr std::uint64_t kRecent = 128;  ///< operations; what was used since does not leave ahead of need
 
 }  // namespace
 
@@ -21,6 +22,7 @@ ManagedMemory::ManagedMemory(Environment environment, int ordinal, CUdevice devi
       status_(environment.status),
       counters_(environment.status.device(ordinal)),
       streams_(environment.streams),
+      recorder_(environment.recorder),
       ordinal_(ordinal),
       device_(device),
       context_(context) {}
@@ -41,6 +43,7 @@ bool ManagedMemory::open(std::string& error) {
   std::size_t card_free = 0;
   std::size_t card_total = 0;
   if (driver_.cuMemGetInfo_v2(&card_free, &card_total) != CUDA_SUCCESS) return false;
+  card_free_ = card_free;
   const BudgetRule rule = config_.budget_for(ordinal_);
   budget_ = rule.fixed(card_total) / kPage * kPage;
   emulate_ = config_.policy == Policy::kNaiveManaged;
@@ -63,6 +66,7 @@ bool ManagedMemory::open(std::string& error) {
   }
   relay_ = streams_.add_internal(mover_->relay(), context_);
   next_buffer_id_ = (static_cast<std::uint64_t>(ordinal_) << 40) + 1;
+  if (config_.access_pages) next_buffer_id_ += kPagedIds;
   arena_ = std::make_unique<SmallArena>(
       SmallArena::Source{
           [this](std::size_t bytes) { return take_for_good((bytes + kPage - 1) / kPage * kPage); },
@@ -85,6 +89,7 @@ bool ManagedMemory::open(std::string& error) {
 CUdeviceptr ManagedMemory::take_for_good(std::size_t bytes) {
   const CUdeviceptr begin = region_.take(bytes);
   if (begin == 0) return 0;
+  slabs_.push_back({begin, bytes});
   for (PageIndex page = page_of(begin); page < page_of(begin) + bytes / kPage; ++page) {
     if (pages_[page].resident) {
       unlink(page);
@@ -109,9 +114,13 @@ void ManagedMemory::account(std::int64_t bytes) {
 CUresult ManagedMemory::allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* address) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   count(counters_.allocations);
-  if (bytes <= arena_->largest()) {
+  if (bytes <= (config_.access_pages ? kSharedPages : arena_->largest())) {
     if (const auto small = arena_->allocate(bytes, next_buffer_id_, stream_ordered)) {
       ++next_buffer_id_;
+      if (recorder_ != nullptr) {
+        recorder_->allocation(small->buffer_id, small->address, bytes, small->size, ordinal_, stream_ordered,
+                              false, false);
+      }
       account(static_cast<std::int64_t>(small->size));
       *address = small->address;
       return CUDA_SUCCESS;
@@ -120,6 +129,7 @@ CUresult ManagedMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevic
   const std::size_t reserved = bytes <= region_.size() ? (bytes + kPage - 1) / kPage * kPage : 0;
   const CUdeviceptr begin = reserved != 0 ? region_.take(reserved) : 0;
   if (begin == 0) {
+    if (config_.access_pages) return CUDA_ERROR_OUT_OF_MEMORY;  // the caller knows what else there is
     count(counters_.out_of_memory);
     status_.say(0,
                 "GPU %d: out of memory: %.2f GiB asked for, %.2f GiB live, %.2f GiB of managed memory: no "
@@ -141,6 +151,10 @@ CUresult ManagedMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevic
   allocation->pending.remove_if([this](Moment moment) { return streams_.known_done(moment); });
   live_.emplace(begin, allocation);
   account(static_cast<std::int64_t>(reserved));
+  if (recorder_ != nullptr) {
+    recorder_->allocation(allocation->buffer_id, begin, bytes, reserved, ordinal_, stream_ordered, true,
+                          g_capturing.load(std::memory_order_relaxed) > 0);
+  }
   *address = begin;
   return CUDA_SUCCESS;
 }
@@ -151,10 +165,12 @@ bool ManagedMemory::free(CUdeviceptr address, const Moments& after) {
     streams_.mark_for_reuse(after, kReuseInterval);
     const auto small = arena_->free(address, after);
     if (small) account(-static_cast<std::int64_t>(small->size));
+    if (small && recorder_ != nullptr) recorder_->free(small->buffer_id);
     return small.has_value();
   }
   const Reference allocation = found->second;
   live_.erase(found);
+  if (recorder_ != nullptr) recorder_->free(allocation->buffer_id);
   const PageIndex first = page_of(allocation->address);
   for (PageIndex page = first; page < first + allocation->reserved / kPage; ++page) {
     if (pages_[page].filled && !pages_[page].resident && !allocation->dead())
@@ -190,6 +206,24 @@ void ManagedMemory::release_held() {
   held_.clear();
   for (auto& [address, allocation] : live_) allocation->held = false;
   arena_->release_held(after);
+}
+
+std::vector<ManagedRun> ManagedMemory::in_use() const {
+  std::vector<ManagedRun> runs = slabs_;
+  for (const auto& [address, allocation] : live_) runs.push_back({address, allocation->reserved});
+  for (const Reference& allocation : held_) runs.push_back({allocation->address, allocation->reserved});
+  std::sort(runs.begin(), runs.end(),
+            [](const ManagedRun& a, const ManagedRun& b) { return a.address < b.address; });
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    if (runs[last].address + runs[last].bytes == runs[i].address) {
+      runs[last].bytes += runs[i].bytes;
+    } else {
+      runs[++last] = runs[i];
+    }
+  }
+  if (!runs.empty()) runs.resize(last + 1);
+  return runs;
 }
 
 ManagedMemory::Reference ManagedMemory::find(CUdeviceptr address) const {
@@ -360,6 +394,7 @@ bool ManagedMemory::acquire(StreamIndex stream, std::span<const Reference> named
     if (contains(allocation->address) && !allocation->pending.empty())
       waited |= streams_.wait(stream, allocation->pending);
   }
+  if (config_.access_pages) return waited;  // everything comes by faults, which is what is watched
   const std::vector<PageIndex> pages = missing(named);
   const std::size_t need = pages.size() * kPage;
   if (budget_ != 0 && need > 0 && resident_ + need > budget_) {

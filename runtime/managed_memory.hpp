@@ -6,6 +6,7 @@
 #include "runtime/device_memory.hpp"
 #include "runtime/managed_mover.hpp"
 #include "runtime/moment.hpp"
+#include "runtime/recorder.hpp"
 #include "runtime/small_arena.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
@@ -45,6 +46,9 @@ struct ManagedAllocation {
 /// to be gated for correctness, captured graphs included, and the budget is a software budget: faults do not
 /// respect it.
 ///
+/// In the access pass by pages (config.access_pages, page_probe.hpp) nothing is prefetched here, and what is
+/// larger than kSharedPages has pages of its own, so that a page that was touched tells the allocation.
+///
 /// All of it is one cuMemAllocManaged region, at most as large as the card has free memory when it is made,
 /// unless oversubscription was allowed (FACTS.md: more than that can hang the GPU). Under the runtime's lock.
 class ManagedMemory {
@@ -54,6 +58,7 @@ class ManagedMemory {
     const Config& config;
     StatusPage& status;
     StreamTable& streams;
+    Recorder* recorder = nullptr;  ///< null: what is allocated here is not recorded
   };
   using Reference = std::shared_ptr<ManagedAllocation>;
 
@@ -90,8 +95,14 @@ class ManagedMemory {
   /// Bytes on the device that no allocation needs.
   std::size_t idle_bytes() const { return resident_ > allocated_ ? resident_ - allocated_ : 0; }
   std::size_t allocated_bytes() const { return allocated_; }
+  /// Bytes that the card had free when the region was made.
+  std::size_t card_free() const { return card_free_; }
+  /// Pages that hold something of the program's, in the order of their addresses, as few runs as there can
+  /// be.
+  std::vector<ManagedRun> in_use() const;
 
   static constexpr std::size_t kPage = std::size_t{2} << 20;
+  static constexpr std::size_t kSharedPages = std::size_t{64} << 10;  ///< in the pass by pages
 
  private:
   using PageIndex = std::uint32_t;
@@ -127,6 +138,7 @@ class ManagedMemory {
   StatusPage& status_;
   trace::DeviceStatus& counters_;
   StreamTable& streams_;
+  Recorder* recorder_;
   int ordinal_;
   CUdevice device_;
   CUcontext context_;
@@ -142,6 +154,8 @@ class ManagedMemory {
   PageIndex newest_ = kNoPage;
   std::size_t resident_ = 0;
   std::size_t allocated_ = 0;
+  std::size_t card_free_ = 0;
+  std::vector<ManagedRun> slabs_;  ///< of small allocations
   std::uint64_t tick_ = 0;
   std::uint64_t next_buffer_id_ = 1;
   StreamIndex relay_ = 0;

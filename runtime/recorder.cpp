@@ -198,10 +198,12 @@ void Recorder::operation(const OperationDetails& details, CUstream stream, Seque
   if (!details.accesses.empty()) spool_->append_accesses(details.begin_ns, operations_, details.accesses);
   if (fetched > 0 || parked > 0)
     gate(operations_, details.begin_ns, details.ready_ns, device, fetched, parked);
+  if (details.homed_to_ns > 0)
+    gate(operations_, details.homed_from_ns, details.homed_to_ns, device, 0, details.homed_bytes, false);
 }
 
 void Recorder::gate(std::uint64_t operation, std::int64_t start_ns, std::int64_t end_ns, int device,
-                    std::int64_t fetched, std::int64_t parked) {
+                    std::int64_t fetched, std::int64_t parked, bool on_gpu) {
   trace::GateRecord record;
   record.time_ns = start_ns;
   record.end_ns = end_ns;
@@ -209,7 +211,7 @@ void Recorder::gate(std::uint64_t operation, std::int64_t start_ns, std::int64_t
   record.fetch_bytes = fetched;
   record.room_bytes = parked;
   record.device = device;
-  record.on_gpu = 1;
+  record.on_gpu = on_gpu ? 1 : 0;
   spool_->append(record);
 }
 

@@ -30,6 +30,9 @@ struct OperationDetails {
   std::uint64_t graph = 0;
   std::int64_t begin_ns = 0;  ///< the call came in
   std::int64_t ready_ns = 0;  ///< it was passed on to the driver
+  std::int64_t homed_from_ns = 0,
+               homed_to_ns = 0;  ///< memory was brought to the host for it (page_probe.hpp)
+  std::int64_t homed_bytes = 0;  ///< so much of it; none of the three: it was not watched
   std::vector<trace::AccessEntry> accesses;
 
   void reset() {
@@ -76,9 +79,10 @@ class Recorder {
   /// The operation was submitted as number `sequence` (from 0) of its stream.
   void operation(const OperationDetails& details, CUstream stream, Sequence sequence, int device,
                  bool captured, std::int64_t fetched, std::int64_t parked);
-  /// The GPU waited with the operation of that number from one time to the other.
+  /// The GPU, or the calling thread only, waited with the operation of that number from one time to the
+  /// other.
   void gate(std::uint64_t operation, std::int64_t start_ns, std::int64_t end_ns, int device,
-            std::int64_t fetched, std::int64_t parked);
+            std::int64_t fetched, std::int64_t parked, bool on_gpu = true);
   /// The activity records of operations on this stream name it by this id from now on.
   void activity_stream(CUstream stream, int device, std::uint32_t id, trace::StreamOwner owner);
   /// An operation ran.

@@ -3,6 +3,7 @@
 #include "cuda/interpose.hpp"
 #include "runtime/hooks.hpp"
 #include "runtime/real.hpp"
+#include "trace/unified_memory_sign.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -106,6 +107,8 @@ Runtime::Runtime(const cuda::Driver& driver, const Config& config, StatusPage& s
   if (!recorder_) status_.say(0, "nothing is recorded: %s", error.c_str());
   if (recorder_ && config_.access_direction && !config_.managed)
     probe_ = std::make_unique<AccessProbe>(driver, *recorder_, status_);
+  if (recorder_ && config_.access_pages && !config_.managed)
+    pages_ = std::make_unique<PageProbe>(driver, *recorder_, status_);
   if (recorder_ && !config_.times && !config_.watch)
     other_memory_ = std::make_unique<OtherMemory>(*recorder_);
   if (recorder_ && (config_.times || config_.watch))
@@ -150,13 +153,32 @@ CUresult Runtime::allocate(std::size_t bytes, bool stream_ordered, CUdeviceptr* 
     if (result == CUDA_SUCCESS && capturing) memory->hold(*address);
     return result;
   }
+  if (ManagedMemory* memory = pages_ ? current_managed(true) : nullptr) {
+    const CUresult result = memory->allocate(bytes, stream_ordered, address);
+    if (result == CUDA_SUCCESS && capturing) memory->hold(*address);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+    pages_->stop(0, "the program's memory does not fit what the card had free");
+    if (!fits_beside(*memory, bytes)) return result;
+  }
+  return allocate_explicit(bytes, stream_ordered, address);
+}
+
+CUresult Runtime::allocate_explicit(std::size_t bytes, bool stream_ordered, CUdeviceptr* address) {
   DeviceMemory* memory = current_device(true);
   if (memory == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = memory->allocate(bytes, stream_ordered, address);
-  if (result == CUDA_SUCCESS && capturing) {
+  if (result == CUDA_SUCCESS && g_capturing.load(std::memory_order_relaxed) > 0) {
     memory->keep_resident_address(*address, trace::ResidentReason::kCaptured);
   }
   return result;
+}
+
+/// Managed memory and this much of ours are together no more than the card had free: more can hang it.
+bool Runtime::fits_beside(const ManagedMemory& managed, std::size_t bytes) {
+  const DeviceMemory* memory = current_device(true);
+  if (memory == nullptr) return false;
+  const std::size_t taken = managed.allocated_bytes() + memory->allocated_bytes();
+  return taken <= managed.card_free() && bytes <= managed.card_free() - taken;
 }
 
 std::optional<CUresult> Runtime::free(CUdeviceptr address, const CUstream* stream, bool per_thread) {
@@ -212,17 +234,32 @@ ManagedMemory* Runtime::current_managed(bool create) {
       device < 0 || device >= trace::kMaxDevices)
     return nullptr;
   const auto index = static_cast<std::size_t>(device);
-  if (managed_[index] || refused_[index] || !create) return managed_[index].get();
-  auto memory =
-      std::make_unique<ManagedMemory>(ManagedMemory::Environment{driver_, config_, status_, streams_},
-                                      static_cast<int>(device), device, context);
+  if (managed_[index] || refused_[index] || unpaged_[index] || !create) return managed_[index].get();
+  Recorder* recorder = pages_ ? recorder_.get() : nullptr;
+  auto memory = std::make_unique<ManagedMemory>(
+      ManagedMemory::Environment{driver_, config_, status_, streams_, recorder}, static_cast<int>(device),
+      device, context);
   std::string error = "the driver does not answer";
-  if (!memory->open(error)) {
+  const bool recorded =
+      !pages_ || ::access(trace::unified_memory_sign(config_.run_directory, ::getpid()).c_str(), F_OK) == 0;
+  if (!recorded) error = "CUPTI gives no records of unified memory here";
+  if (!recorded || !memory->open(error)) {
+    if (pages_) {
+      unpaged_[index] = true;
+      status_.say(0, "access pages: GPU %d: %s; the job runs on without the pass there", device,
+                  error.c_str());
+      return nullptr;
+    }
     refused_[index] = true;
     status_.say(0, "GPU %d: %s; its memory is left to the driver", device, error.c_str());
     return nullptr;
   }
   managed_[index] = std::move(memory);
+  if (recorder != nullptr) {
+    std::size_t free = 0, total = 0;
+    driver_.cuMemGetInfo_v2(&free, &total);
+    recorder->device(driver_, static_cast<int>(device), static_cast<std::int64_t>(total));
+  }
   status_.reach(trace::JobStage::kManaging);
   return managed_[index].get();
 }
@@ -234,22 +271,40 @@ ManagedMemory* Runtime::managed_at(CUdeviceptr address) const {
   return nullptr;
 }
 
-void Runtime::name_managed(Operation& operation, CUdeviceptr address) {
+bool Runtime::name_managed(Operation& operation, CUdeviceptr address, trace::AccessKind kind,
+                           std::int64_t bytes) {
   ManagedMemory* memory = managed_at(address);
-  if (memory == nullptr) return;
+  if (memory == nullptr) return false;
   if (operation.capturing) memory->hold(address);
   if (const auto allocation = memory->find(address)) operation.add(allocation);
+  if (!operation.recording || !pages_) return true;
+  if (const auto view = memory->view(address)) {
+    note_access(operation, {nullptr, view->buffer_id, view->address}, address, kind, bytes,
+                operation.is_launch ? trace::KnownBy::kArgument : trace::KnownBy::kCall);
+  }
+  return true;
+}
+
+CUresult Runtime::watch_pages(Operation& operation, CUstream waited_for, const PageProbe::Launch& launch) {
+  const auto in_use = [this] {
+    const std::unique_lock lock(mutex_);
+    const ManagedMemory* memory = current_managed(false);
+    return memory != nullptr ? memory->in_use() : std::vector<ManagedRun>();
+  };
+  CUdevice device = -1;
+  if (driver_.cuCtxGetDevice(&device) != CUDA_SUCCESS) device = -1;
+  return pages_->run(static_cast<int>(device), in_use, operation.details, waited_for, launch);
 }
 
 CUresult Runtime::acquire(Operation& operation, std::unique_lock<std::mutex>& lock) {
-  if (config_.managed) {
+  if (config_.managed || pages_) {
     ManagedMemory::pin(operation.managed);
     for (auto& memory : managed_) {
       // What a capture names is moved by faults when the graph runs.
       if (memory && !operation.capturing && !operation.managed.empty())
         operation.waited |= memory->acquire(operation.stream, operation.managed);
     }
-    return CUDA_SUCCESS;
+    if (config_.managed) return CUDA_SUCCESS;
   }
   auto& blocks = operation.blocks;
   for (Block* block : blocks) ++block->named;
@@ -594,6 +649,7 @@ void Runtime::context_ended(CUcontext context) {
     pushed = true;
   }
   streams_.forget_context(context);
+  if (pages_) pages_->forget_context(context);
   if (timer_) {
     timer_->read();
     timer_->forget_context(context);
@@ -619,7 +675,7 @@ void Runtime::device_reset(CUdevice device) {
   {
     const std::unique_lock lock(mutex_);
     if (device < 0 || device >= trace::kMaxDevices) return;
-    refused_[static_cast<std::size_t>(device)] = false;
+    refused_[static_cast<std::size_t>(device)] = unpaged_[static_cast<std::size_t>(device)] = false;
     for (auto& memory : devices_) {
       if (memory) memory->neighbour_ended(device);
     }

@@ -12,6 +12,7 @@
 #include "runtime/operation.hpp"
 #include "runtime/operation_timer.hpp"
 #include "runtime/other_memory.hpp"
+#include "runtime/page_probe.hpp"
 #include "runtime/plan_source.hpp"
 #include "runtime/status_page.hpp"
 #include "runtime/stream_table.hpp"
@@ -60,7 +61,8 @@ class Runtime {
   /// Adds the block behind an address, if it is one of ours that needs gating.
   void name(Operation& operation, CUdeviceptr address, trace::AccessKind kind = trace::AccessKind::kMayTouch,
             std::int64_t bytes = 0) {
-    if (config_.managed) return name_managed(operation, address);
+    if ((config_.managed || pages_) && (name_managed(operation, address, kind, bytes) || config_.managed))
+      return;
     if (!space_.contains(address)) {
       if (other_memory_ && operation.recording) note_other(operation, address, kind, bytes);
       return;
@@ -96,9 +98,14 @@ class Runtime {
   std::optional<AllocationView> view(CUdeviceptr address);
   /// What launches do to memory is tried; null: it is not.
   AccessProbe* access_probe() { return probe_.get(); }
+  /// What launches touch is watched, page by page; null: it is not.
+  PageProbe* page_probe() { return pages_ && pages_->watching() ? pages_.get() : nullptr; }
+  /// Launches so that it is watched.
+  CUresult watch_pages(Operation& operation, CUstream waited_for, const PageProbe::Launch& launch);
   /// To be held while a call of the program's is passed on: not while a launch is tried again.
   std::shared_lock<std::shared_timed_mutex> beside_probe() {
-    return probe_ ? probe_->beside() : std::shared_lock<std::shared_timed_mutex>();
+    if (probe_) return probe_->beside();
+    return page_probe() != nullptr ? pages_->beside() : std::shared_lock<std::shared_timed_mutex>();
   }
   /// A word that lies where the program's memory does.
   bool is_address(std::uint64_t word) const { return space_.contains(word); }
@@ -146,7 +153,10 @@ class Runtime {
   DeviceMemory* current_device(bool create);
   ManagedMemory* current_managed(bool create);
   ManagedMemory* managed_at(CUdeviceptr address) const;
-  void name_managed(Operation& operation, CUdeviceptr address);
+  /// False: it is none of managed memory.
+  bool name_managed(Operation& operation, CUdeviceptr address, trace::AccessKind kind, std::int64_t bytes);
+  CUresult allocate_explicit(std::size_t bytes, bool stream_ordered, CUdeviceptr* address);
+  bool fits_beside(const ManagedMemory& managed, std::size_t bytes);
   Block* gated(CUdeviceptr address) const {
     const int device = space_.device_of(address);
     const auto& memory = devices_[static_cast<std::size_t>(device)];
@@ -181,6 +191,7 @@ class Runtime {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<OtherMemory> other_memory_;  ///< null: the job is not recorded, or for a plan only
   std::unique_ptr<AccessProbe> probe_;
+  std::unique_ptr<PageProbe> pages_;       ///< there from the start, or never
   std::unique_ptr<OperationTimer> timer_;  ///< null: nothing is timed, and all is recorded or nothing
   bool swapping_ = false;                  ///< something had to leave the device
   bool following_ = false;                 ///< a plan is in place
@@ -192,6 +203,7 @@ class Runtime {
   std::array<std::unique_ptr<DeviceMemory>, trace::kMaxDevices> devices_;
   std::array<std::unique_ptr<ManagedMemory>, trace::kMaxDevices> managed_;
   std::array<bool, trace::kMaxDevices> refused_{};
+  std::array<bool, trace::kMaxDevices> unpaged_{};  ///< no managed memory for the pass by pages
   std::array<std::int64_t, trace::kMaxDevices>
       logged_out_{};  ///< bytes out when the last operation was logged
   std::atomic<bool> collective_calls_seen_{false};

@@ -48,7 +48,7 @@ inline constexpr const char* kRanks =
     "TFERRY_RANKS";  ///< 0,3: only processes of these ranks, and those without a rank, are recorded
 inline constexpr const char* kSpoolLimit = "TFERRY_SPOOL_LIMIT";  ///< BYTES at which a spool stops
 inline constexpr const char* kAccess =
-    "TFERRY_ACCESS";  ///< direction, with TFERRY_RECORD: try what launches do to what they name
+    "TFERRY_ACCESS";  ///< with TFERRY_RECORD: direction, try what launches do to what they name, or pages
 inline constexpr const char* kKeepLast =
     "TFERRY_KEEP_LAST";  ///< NANOSECONDS: spools keep at least the last so long, and not much more
 inline constexpr const char* kLog = "TFERRY_LOG";  ///< 0 errors, 1 notices (default), 2 details

@@ -34,7 +34,8 @@ enum class KnownBy : std::uint8_t {
   kCall,       ///< the call named it (copies, memsets)
   kTable,      ///< its address stood in device memory that the launch names
   kDirection,  ///< found by the access-direction pass
-  kGraph       ///< a node of the launched graph names it
+  kGraph,      ///< a node of the launched graph names it
+  kPages       ///< the access pass by pages saw it come to the device by page faults
 };
 
 /// Which way memory was allocated.

@@ -17,7 +17,7 @@ const EnumerationNames kEnumerations[] = {
     {"copy_kind",
      {"unknown", "host_to_device", "device_to_host", "device_to_device", "host_to_host", "peer"}},
     {"access_kind", {"unknown", "may_touch", "read", "write", "read_write"}},
-    {"known_by", {"unknown", "argument", "call", "table", "direction", "graph"}},
+    {"known_by", {"unknown", "argument", "call", "table", "direction", "graph", "pages"}},
     {"allocation_api",
      {"unknown", "alloc", "alloc_async", "pool", "managed", "virtual", "host", "pitch", "host_register",
       "array"}},

@@ -76,6 +76,42 @@ class ReadRecordingTest : public ::testing::Test {
 
 using Lines = std::vector<std::string>;
 
+// The first access is known, not all of them; what is reached by pointers is used there, and has to stay.
+TEST_F(ReadRecordingTest, WhatPagesToldIsNoMoreThanTheFirstAccess) {
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    trace::AllocationRow row{.id = id, .process_id = 1, .device_id = 1, .allocation = id, .bytes = 8 << 20};
+    row.reserved_bytes = row.bytes;
+    row.memory_kind = trace::MemoryKind::kDevice;
+    row.alloc_ns = 1;
+    row.movable = 1;
+    writer_.insert(row);
+  }
+  kernel(1, "gemm", 10, 20, 30);
+  const auto access = [&](std::int64_t allocation, trace::AccessKind kind,
+                          std::optional<std::int64_t> argument) {
+    writer_.insert(trace::AccessRow{.process_id = 1,
+                                    .operation = 1,
+                                    .allocation_id = allocation,
+                                    .bytes = 8 << 20,
+                                    .kind = kind,
+                                    .known_by = trace::KnownBy::kPages,
+                                    .argument_offset = argument});
+  };
+  access(1, trace::AccessKind::kRead, 0);
+  access(2, trace::AccessKind::kWrite, 8);
+  access(3, trace::AccessKind::kRead, {});
+  const std::vector<SessionRecording> recordings = read();
+  ASSERT_EQ(recordings.size(), 1u);
+  const Recording& recording = recordings[0].recording;
+  ASSERT_EQ(recording.accesses.size(), 3u);
+  EXPECT_EQ(recording.accesses[0].kind, AccessKind::kMayTouch);
+  EXPECT_EQ(recording.accesses[1].kind, AccessKind::kUpdate);
+  EXPECT_EQ(recording.accesses[2].kind, AccessKind::kMayTouch);
+  EXPECT_TRUE(recording.allocations[0].movable);
+  EXPECT_FALSE(recording.allocations[2].movable);
+  EXPECT_TRUE(recording.allocations[2].stays);
+}
+
 TEST_F(ReadRecordingTest, OperationsComeInTheOrderOfTheirCalls) {
   kernel(3, "late", 30, 31, 32);
   kernel(1, "gemm", 10, 40, 50);  // another stream: called first, run last

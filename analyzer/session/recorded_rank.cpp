@@ -109,6 +109,19 @@ void RecordedRank::add(const trace::AccessRow& row) {
     allocation.movable = false;
     return;
   }
+  if (row.known_by == trace::KnownBy::kPages) {
+    // Known is the first access: what was read first may be written later, and what was written first need
+    // not be written everywhere.
+    const bool written = row.kind == trace::AccessKind::kWrite || row.kind == trace::AccessKind::kReadWrite;
+    if (!row.argument_offset) {
+      // Reached by a pointer in device memory, as those that a table names: it is used here, and it stays.
+      allocation.stays = true;
+      allocation.movable = false;
+    }
+    result_.recording.accesses.push_back(
+        {operation, at, written ? AccessKind::kUpdate : AccessKind::kMayTouch});
+    return;
+  }
   const bool whole = row.offset == 0 && row.bytes.value_or(0) >= allocation.requested;
   result_.recording.accesses.push_back({operation, at, access_kind(row.kind, whole)});
 }

@@ -106,6 +106,11 @@ CLI::App* ProfileCommand::add_to(CLI::App& program) {
       "--access-direction", access_direction_,
       "Find out what kernels do to their arguments (read, changed where, overwritten before being read) by "
       "trying: slow the first time that a kernel runs");
+  app_->add_option(
+          "--access", access_,
+          "A pass that finds out what kernels touch. pages: by page faults, what no argument names included; "
+          "every launch is slow, so for a few iterations. direction: --access-direction")
+      ->check(CLI::IsMember({"pages", "direction"}));
   app_->add_flag("--api", api_, "Record the driver's calls that can hold a thread up, too");
   app_->add_flag("--unified-memory", unified_memory_,
                  "Record page faults and migrations of managed memory, too");
@@ -121,6 +126,30 @@ CLI::App* ProfileCommand::add_to(CLI::App& program) {
   return app_;
 }
 
+void ProfileCommand::choose_access(RecordingSettings& recording) const {
+  recording.access_pages = access_ == "pages";
+  recording.access_direction = access_direction_ || access_ == "direction";
+  if (recording.access_pages && recording.access_direction)
+    throw Failure("--access pages and --access-direction are two passes", "record the job once with each");
+  const char* name = recording.access_pages ? "--access pages" : "--access-direction";
+  if (!recording.access_pages && !recording.access_direction) return;
+  if (no_preload_) {
+    throw Failure(fmt::format("{} needs the preloaded runtime, which --no-preload leaves out", name),
+                  "leave one of them out");
+  }
+  if (app_->count("--budget") > 0) {
+    throw Failure(
+        recording.access_pages
+            ? "--access pages has the program's memory be managed memory, for which there is no --budget here"
+            : "--access-direction tries kernels on memory that stays where it is, and --budget moves it",
+        "leave one of them out");
+  }
+  if (recording.access_pages && !range_.empty()) {
+    throw Failure("--access pages watches the job from its first launch on, and --range records a part of it",
+                  "leave --range out, and run a few iterations");
+  }
+}
+
 RecordingSettings ProfileCommand::recording_settings() const {
   RecordingSettings recording;
   recording.hooks = !no_preload_;
@@ -131,17 +160,9 @@ RecordingSettings ProfileCommand::recording_settings() const {
       throw Failure(fmt::format("--keep-last: {} is no time of a second or more", keep_last_), "write 60s");
     }
   }
-  recording.access_direction = access_direction_;
-  if (access_direction_ && no_preload_) {
-    throw Failure("--access-direction needs the preloaded runtime, which --no-preload leaves out",
-                  "leave one of them out");
-  }
-  if (access_direction_ && app_->count("--budget") > 0) {
-    throw Failure("--access-direction tries kernels on memory that stays where it is, and --budget moves it",
-                  "leave one of them out");
-  }
+  choose_access(recording);
   if (api_) recording.more_kinds.emplace_back("api");
-  if (unified_memory_) recording.more_kinds.emplace_back("um");
+  if (unified_memory_ || recording.access_pages) recording.more_kinds.emplace_back("um");
   trace::RangeRequest range;
   std::string error;
   if (!trace::RangeRequest::parse(range_, range, error))
@@ -252,6 +273,7 @@ ProfileCommand::Outcome ProfileCommand::record() const {
     if (kept) kept->take(spools, facts);
     SessionExtras extras;
     extras.name_by_nvtx = names_ != "off";
+    extras.access_pages = recording.access_pages;
     for (const ProcessSummary& process : summary.processes) extras.processes.push_back(process.process);
     extras.missing = find_gaps(spools, expected, extras.processes);
     extras.meta = {{"recorded_by", "tferry profile"},
@@ -270,6 +292,7 @@ ProfileCommand::Outcome ProfileCommand::record() const {
         fmt::format("session: {} ({}): {} records of {} processes, {} kernels that ran, {} launches seen",
                     built.path.string(), format_bytes(built.bytes), built.report.records,
                     built.report.processes, built.report.kernels, built.report.kernel_calls));
+    if (built.pages.events > 0) console.notice(built.pages.text());
     console.notice(fmt::format("next: tferry analyze {0} --oversubscribe 1.5, tferry report summary {0}",
                                built.path.string()));
   } catch (const trace::SessionError& error) {

@@ -36,6 +36,7 @@ class ProfileCommand {
   };
   Outcome record() const;
   RecordingSettings recording_settings() const;
+  void choose_access(RecordingSettings& recording) const;
   HostFacts host_facts(const Environment& environment) const;
 
   CLI::App* app_ = nullptr;
@@ -55,6 +56,7 @@ class ProfileCommand {
   std::string calibration_;
   std::string sysfs_root_ = "/sys";
   bool access_direction_ = false;
+  std::string access_;
   bool api_ = false;
   bool unified_memory_ = false;
   bool no_preload_ = false;

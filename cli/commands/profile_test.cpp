@@ -175,6 +175,91 @@ TEST_F(ProfileTest, TheAccessDirectionPassFindsWhatKernelsDoAndChangesNoAnswer) 
   EXPECT_TRUE(sh("$T profile --access-direction --budget 1GiB true").told("and --budget moves it"));
 }
 
+/// The pass by pages needs records of unified memory: a CUPTI that shows what the software driver's pages do.
+constexpr const char* kWithPages =
+    "export SWD_INJECT=1 LD_LIBRARY_PATH=" TFERRY_SOFTWARE_DRIVER_DIR ":" TFERRY_FAKE_CUPTI_DIR "; ";
+
+std::string answer_of(const Ended& ended) {
+  const std::size_t at = ended.out.find("answer ok ");
+  return at == std::string::npos ? ended.out : ended.out.substr(at, 42);
+}
+
+// What the sample's kernels touch is known: a fill writes its output, a layer writes one and reads the rest,
+// and an update changes three weights whose addresses stand in a table in device memory only.
+TEST_F(ProfileTest, TheAccessPassByPagesFindsWhatKernelsTouchByPointersTooAndChangesNoAnswer) {
+  const std::string job = "$S --buffers 14 --mib 4 --iterations 4 --hidden 3";
+  const Ended plain = sh(job);
+  const Ended watched = sh(kWithPages + ("$T profile --counters off --access pages -o a.tferry " + job));
+  ASSERT_EQ(watched.exit_code(), 0) << watched.err;
+  EXPECT_EQ(answer_of(watched), answer_of(plain));
+  EXPECT_TRUE(watched.told("access pages: ")) << watched.err;
+  const auto accesses = [&](const std::string& kernel, int kind, const char* more = "") {
+    return count("a.tferry",
+                 "access JOIN kernel USING (process_id, operation) JOIN string ON string.id = name_id WHERE "
+                 "known_by = 6 AND string.value = '" +
+                     kernel + "' AND access.kind = " + std::to_string(kind) + more);
+  };
+  const auto launches = [&](const std::string& kernel) {
+    return count("a.tferry",
+                 "kernel JOIN string ON string.id = name_id WHERE string.value = '" + kernel + "'");
+  };
+  constexpr int kMayTouch = 1, kRead = 2, kWrite = 3, kReadWrite = 4;
+  EXPECT_GT(launches("layers_combine"), 0);
+  EXPECT_GE(accesses("layers_combine", kRead), launches("layers_combine"));
+  EXPECT_GT(accesses("layers_combine", kWrite), 0);
+  EXPECT_GT(accesses("layers_fill", kWrite), 0);
+  EXPECT_EQ(accesses("layers_fill", kRead) + accesses("layers_fill", kReadWrite), 0);
+  EXPECT_GT(accesses("layers_sums", kRead), 0);
+  const char* kByPointer = " AND argument_offset IS NULL";
+  EXPECT_EQ(accesses("layers_update_by_table", kRead, kByPointer), 3 * launches("layers_update_by_table"));
+  for (const char* kernel : {"layers_combine", "layers_fill", "layers_sums"}) {
+    for (const int kind : {kMayTouch, kRead, kWrite, kReadWrite})
+      EXPECT_EQ(accesses(kernel, kind, kByPointer), 0);
+  }
+  EXPECT_EQ(count("a.tferry",
+                  "(SELECT DISTINCT allocation_id FROM access WHERE known_by = 6 AND argument_offset "
+                  "IS NULL)"),
+            3);
+  EXPECT_EQ(ask("a.tferry", "SELECT value FROM meta WHERE key = 'access_pages.undirected'"), "0");
+  EXPECT_EQ(count("a.tferry", "loss WHERE what = 'access'"), 0);
+  const std::string report = sh("$T report kernels a.tferry").out;
+  EXPECT_NE(report.find("Memory that kernels reach by pointers in device memory"), std::string::npos)
+      << report;
+  const Ended analyzed = sh("$T analyze a.tferry --no-plan");
+  EXPECT_EQ(analyzed.exit_code(), 0) << analyzed.err;
+}
+
+TEST_F(ProfileTest, WithoutRecordsOfUnifiedMemoryOrPagesThatMoveTheJobRunsWithoutThePassByPages) {
+  const std::string profile = "$T profile --counters off --force -o a.tferry --access pages ";
+  const std::string job = "$S --buffers 8 --mib 4 --iterations 2";
+  const std::string answer = answer_of(sh(job));
+  for (const std::string& line : {profile + job,  // nobody injects the collector
+                                  kWithPages + ("FAKE_CUPTI_UNIFIED_MEMORY=30 " + profile + job)}) {
+    const Ended refused = sh(line);
+    EXPECT_EQ(refused.exit_code(), 0) << refused.err;
+    EXPECT_EQ(answer_of(refused), answer);
+    EXPECT_TRUE(refused.told("CUPTI gives no records of unified memory here")) << refused.err;
+    EXPECT_EQ(count("a.tferry", "loss WHERE what = 'access' AND detail LIKE '%no launch was watched%'"), 1);
+    EXPECT_GT(count("a.tferry", "access"), 0);
+  }
+  for (const char* call : {"cuMemAllocManaged:1+:801", "cuMemPrefetchAsync_v2:1+:801"}) {
+    const Ended refused = sh(kWithPages + ("SWD_FAIL=" + std::string(call) + " ") + profile + job);
+    EXPECT_EQ(refused.exit_code(), 0) << refused.err;
+    EXPECT_EQ(answer_of(refused), answer);
+    EXPECT_TRUE(refused.told("the job runs on without the pass")) << refused.err;
+  }
+  // 48 MiB on a card of 52: more than a managed region may have, and the card has it.
+  const std::string tight = "$S --buffers 12 --mib 4 --iterations 2", card = "SWD_DEVICE_MEMORY=54525952 ";
+  const Ended full = sh(kWithPages + card + profile + tight);
+  EXPECT_EQ(full.exit_code(), 0) << full.err;
+  EXPECT_EQ(answer_of(full), answer_of(sh(card + tight)));
+  EXPECT_TRUE(full.told("does not fit what the card had free")) << full.err;
+  EXPECT_TRUE(sh("$T profile --access pages --no-preload true").told("needs the preloaded runtime"));
+  EXPECT_TRUE(sh("$T profile --access pages --budget 1GiB true").told("for which there is no --budget"));
+  EXPECT_TRUE(sh("$T profile --access pages --access-direction true").told("are two passes"));
+  EXPECT_TRUE(sh("$T profile --access pages --range time:1s+1s true").told("--range records a part of it"));
+}
+
 TEST_F(ProfileTest, AJobWithoutAGpuSaysWhatIsMissing) {
   const Ended ended = sh("unset LD_LIBRARY_PATH; $T profile --counters off -o a.tferry true");
   EXPECT_EQ(ended.exit_code(), 0);

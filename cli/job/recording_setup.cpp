@@ -89,6 +89,7 @@ std::vector<std::string> apply_recording(const RecordingSettings& settings, cons
     environment.set(trace::environment::kSpoolLimit, std::to_string(*settings.spool_limit));
   }
   if (settings.access_direction) environment.set(trace::environment::kAccess, "direction");
+  if (settings.access_pages) environment.set(trace::environment::kAccess, "pages");
   if (settings.keep_last_ns > 0) {
     environment.set(trace::environment::kKeepLast, std::to_string(settings.keep_last_ns));
   }

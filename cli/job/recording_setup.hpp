@@ -20,6 +20,7 @@ struct RecordingSettings {
   std::string range;                        ///< trace/range_request.hpp; empty: all of the job
   bool stop_after_range = false;
   bool access_direction = false;  ///< launches are tried, to find what they do to memory
+  bool access_pages = false;      ///< or watched by page faults; needs "um" among the kinds
   bool name_pytorch = false;      ///< by our start-up hook for Python (collector/python)
   std::string ranks;              ///< such as "0,3"; empty: all
 };

@@ -2,7 +2,51 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace tferry::cli {
+
+namespace {
+
+/// What the access pass by pages saw kernels reach without naming it.
+Table by_pointers(const Scope& scope) {
+  Table table("pointed_to", "Memory that kernels reach by pointers in device memory",
+              {{"name"},
+               {"gpu"},
+               {"launches", Unit::kCount},
+               {"allocations", Unit::kCount},
+               {"touched", Unit::kBytes},
+               {"first access"}});
+  const std::string where =
+      scope.condition("kernel.process_id", "kernel.device_id", "coalesce(kernel.start_ns, kernel.call_ns)");
+  scope.select(
+      "SELECT string.value, kernel.device_id, count(DISTINCT kernel.id), count(DISTINCT "
+      "access.allocation_id), "
+      "sum(access.bytes), group_concat(DISTINCT replace(enumeration.label, 'may_touch', 'not told')) FROM "
+      "access "
+      "JOIN kernel USING (process_id, operation) LEFT JOIN string ON string.id = kernel.name_id LEFT JOIN "
+      "enumeration ON enumeration.name = 'access_kind' AND enumeration.value = access.kind WHERE "
+      "access.known_by "
+      "= 6 AND access.argument_offset IS NULL AND " +
+          where + " GROUP BY 1, 2 ORDER BY 5 DESC, 1",
+      [&](trace::Statement& row) {
+        std::optional<std::int64_t> device, bytes;
+        row.get(1, device);
+        row.get(4, bytes);
+        table.add(KnownBy::kMeasured,
+                  {row.is_null(0) ? Cell() : Cell(demangled(row.shown(0))), scope.gpu_name(device),
+                   row.integer(2), row.integer(3), bytes, row.shown(5)});
+      });
+  if (!table.rows.empty()) {
+    table.notes.emplace_back(
+        "no argument of these launches names that memory (tferry profile --access pages); touched: extents "
+        "of "
+        "2 MiB, in all launches together");
+  }
+  return table;
+}
+
+}  // namespace
 
 std::vector<Table> report_kernels(const Scope& scope) {
   Table table("kernels", "Kernels by the time they take",
@@ -48,7 +92,9 @@ std::vector<Table> report_kernels(const Scope& scope) {
     table.notes.push_back(fmt::format(
         "{} launches have unknown times: no record says when they ran; see tferry report quality", *untimed));
   }
-  return {table};
+  std::vector<Table> tables = {std::move(table)};
+  if (Table pointed = by_pointers(scope); !pointed.rows.empty()) tables.push_back(std::move(pointed));
+  return tables;
 }
 
 }  // namespace tferry::cli

@@ -42,6 +42,23 @@ TEST_F(ReportsTest, KernelsByTime) {
             "  first(float*)  0           6   6.00 us  25.0 %  1.00 us   1.00 us  1.00 us\n");
 }
 
+TEST_F(ReportsTest, KernelsByWhatTheyReachThroughPointersInDeviceMemory) {
+  LayersSession{}.write(path_);
+  trace::Database database(path_, trace::Database::Mode::kReadWrite);
+  database.execute(
+      "INSERT INTO access(process_id, operation, allocation_id, \"offset\", bytes, kind, known_by) SELECT "
+      "process_id, "
+      "operation, 3, 0, 2097152, 2, 6 FROM kernel JOIN string ON string.id = name_id WHERE string.value = "
+      "'second'");
+  database.close();
+  const std::string text = report("kernels");
+  EXPECT_NE(text.find("Memory that kernels reach by pointers in device memory (measured)\n"
+                      "  name    gpu  launches  allocations   touched  first access\n"
+                      "  second  0           6            1  12.0 MiB  read\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(ReportsTest, WithoutTimesTheyAreUnknownAndNotZero) {
   LayersSession{.timed = false}.write(path_);
   const std::string text = report("kernels");

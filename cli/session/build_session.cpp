@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace tferry::cli {
 namespace {
@@ -106,6 +107,30 @@ void store_budgets(trace::SessionWriter& writer, const std::vector<ProcessSnapsh
   }
 }
 
+/// Where the access pass by pages saw nothing, nothing is known, which is not the same as nothing touched.
+void tell_pages(trace::SessionWriter& writer, const PageAccesses& pages, bool asked) {
+  if (pages.launches == 0 && !asked) return;
+  for (const auto& [key, count] : {std::pair{"launches", pages.launches},
+                                   {"touched", pages.touched},
+                                   {"hidden", pages.hidden},
+                                   {"untouched", pages.untouched},
+                                   {"undirected", pages.undirected},
+                                   {"events", pages.events},
+                                   {"shared_events", pages.shared},
+                                   {"outside_events", pages.outside}}) {
+    writer.set_meta(fmt::format("access_pages.{}", key), std::to_string(count));
+  }
+  if (pages.launches > 0 && pages.events > 0) return;
+  writer.insert(
+      LossRow{.what = "access",
+              .reason = "unsupported",
+              .detail = pages.launches == 0
+                            ? std::string("access pages: no launch was watched; the job said why")
+                            : fmt::format("access pages: {} launches were watched, and no record of "
+                                          "unified memory fell into one: what they touched is unknown",
+                                          pages.launches)});
+}
+
 }  // namespace
 
 std::vector<std::string> find_spools(const fs::path& folder) {
@@ -138,6 +163,8 @@ BuiltSession build_session(const std::vector<HostSpools>& hosts, const fs::path&
     writer.set_meta("alignment_error_ns", std::to_string(built.alignment_error_ns));
   }
   if (extras.name_by_nvtx) name_allocations_by_nvtx(writer);
+  built.pages = find_page_accesses(writer);
+  tell_pages(writer, built.pages, extras.access_pages);
   for (const auto& [key, value] : extras.meta) writer.set_meta(key, value);
   for (const LossRow& loss : extras.missing) writer.insert(loss);
   store_budgets(writer, extras.processes);

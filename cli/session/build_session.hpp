@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/session/host_alignment.hpp"
+#include "cli/session/page_accesses.hpp"
 #include "cli/status/status_file.hpp"
 #include "trace/ingest.hpp"
 
@@ -20,7 +21,8 @@ struct SessionExtras {
   std::vector<std::pair<std::string, std::string>> meta;  ///< key and value for table meta
   std::vector<trace::LossRow> missing;                    ///< what was not recorded at all
   std::vector<ProcessSnapshot> processes;                 ///< their budgets
-  bool name_by_nvtx = true;  ///< allocations after the NVTX ranges in which they were made
+  bool name_by_nvtx = true;   ///< allocations after the NVTX ranges in which they were made
+  bool access_pages = false;  ///< the access pass by pages was asked for
 };
 
 struct BuiltSession {
@@ -28,6 +30,7 @@ struct BuiltSession {
   std::int64_t bytes = 0;
   trace::IngestReport report;
   std::int64_t alignment_error_ns = 0;  ///< between hosts
+  PageAccesses pages;                   ///< what the access pass by pages found, if there was one
 };
 
 /// Spools of one host or of several into a session, built beside its final name and renamed. Times are those

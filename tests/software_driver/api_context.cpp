@@ -1,5 +1,6 @@
 #include "tests/software_driver/driver.hpp"
 #include "tests/software_driver/entry.hpp"
+#include "tests/software_driver/pages.hpp"
 
 #include <utility>
 
@@ -9,6 +10,7 @@ namespace {
 std::shared_ptr<Context> make_context(Device& device, unsigned flags) {
   auto context = std::make_shared<Context>(device, flags);
   context->handle = driver().contexts.insert(context);
+  tell_context_created(context->handle, device.ordinal);
   return context;
 }
 

@@ -1,6 +1,7 @@
 #include "tests/software_driver/driver.hpp"
 #include "tests/software_driver/entry.hpp"
 #include "tests/software_driver/fault.hpp"
+#include "tests/software_driver/pages.hpp"
 #include "tests/software_driver/report.hpp"
 
 #include <cstdio>
@@ -25,6 +26,7 @@ void initialise() {
   require(error.empty());
   require(!driver().devices.empty(), CUDA_ERROR_NO_DEVICE);
   driver().initialised.store(true, std::memory_order_release);
+  inject();
 }
 
 /// Names are asked for without version suffix; a suffix that is part of no name is not one.

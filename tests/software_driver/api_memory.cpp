@@ -1,9 +1,11 @@
 #include "tests/software_driver/driver.hpp"
 #include "tests/software_driver/entry.hpp"
 #include "tests/software_driver/memory_operations.hpp"
+#include "tests/software_driver/pages.hpp"
 
 #include <algorithm>
 #include <cstdlib>
+#include <sys/mman.h>
 #include <utility>
 
 namespace tferry::software_driver {
@@ -133,9 +135,15 @@ SWD_API(cuMemAllocManaged, (CUdeviceptr * out, std::size_t size, unsigned flags)
     require(size > 0 && (flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST));
     CUdeviceptr& base = checked(out);
     auto allocation = make_allocation(Allocation::Kind::kManaged, size);
-    void* memory = std::aligned_alloc(kPage, (size + kPage - 1) / kPage * kPage);
-    require(memory != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
-    allocation->storage = std::shared_ptr<void>(memory, std::free);
+    const std::size_t whole = (size + kPage - 1) / kPage * kPage;
+    void* memory =
+        mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    require(memory != MAP_FAILED, CUDA_ERROR_OUT_OF_MEMORY);
+    allocation->storage = std::shared_ptr<void>(memory, [whole](void* ended) {
+      pages_end(reinterpret_cast<Address>(ended));
+      munmap(ended, whole);
+    });
+    pages_begin(reinterpret_cast<Address>(memory), size, allocation->device);
     allocation->base = reinterpret_cast<Address>(memory);
     base = allocation->base;
     driver().allocations.insert(std::move(allocation));

@@ -1,6 +1,7 @@
 #include "tests/software_driver/driver.hpp"
 #include "tests/software_driver/entry.hpp"
 #include "tests/software_driver/memory_operations.hpp"
+#include "tests/software_driver/pages.hpp"
 
 #include <cstring>
 
@@ -146,6 +147,7 @@ void prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& locati
   work.duration = static_cast<Nanoseconds>(static_cast<double>(size) / rate);
   work.run = [allocation, to, address, size, discard] {
     allocation->prefetched_to = to;
+    bring_pages(address, size, to);
     // The contents become undefined: what relies on them shall notice.
     if (discard) std::memset(reinterpret_cast<void*>(address), 0xdb, size);
   };

@@ -1,8 +1,11 @@
 #include "tests/software_driver/guard.hpp"
 
+#include "tests/software_driver/pages.hpp"
+
 #include <csetjmp>
 #include <csignal>
 #include <mutex>
+#include <ucontext.h>
 
 namespace tferry::software_driver {
 namespace {
@@ -28,7 +31,16 @@ void pass_on(const struct sigaction& previous, int signal, siginfo_t* info, void
   }
 }
 
+/// Of x86, whose page faults say so.
+bool was_write(const void* context) {
+  constexpr greg_t kWriteBit = 2;
+  return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGSEGV &&
+      resolve_page_fault(reinterpret_cast<std::uintptr_t>(info->si_addr), was_write(context)))
+    return;
   if (sigjmp_buf* target = landing) {
     fault_address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     siglongjmp(*target, 1);

@@ -1,6 +1,7 @@
 #include "tests/software_driver/kernel.hpp"
 
 #include "tests/software_driver/error.hpp"
+#include "tests/software_driver/pages.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -119,7 +120,9 @@ Work launch_work(CUfunction function, std::shared_ptr<const KernelCode> code, co
     launch.device = device;
     launch.parameter_count = static_cast<unsigned>(parameters->pointers.size());
     launch.parameters = parameters->pointers.data();
+    kernel_begins();
     code->function(&launch);
+    kernel_ended();
   };
   return work;
 }

@@ -1,4 +1,5 @@
 #include "tests/software_driver/driver_fixture.hpp"
+#include "tests/software_driver/pages.hpp"
 
 #include <atomic>
 #include <thread>
@@ -226,6 +227,49 @@ TEST_F(MemoryTest, ManagedMemoryRemembersItsLastPrefetch) {
   ASSERT_OK(cuStreamSynchronize(nullptr));
   EXPECT_EQ(CU_DEVICE_CPU, where());
   EXPECT_OK(cuMemFree(base));
+}
+
+TEST_F(MemoryTest, PagesOfManagedMemoryThatAreOnTheHostFaultWhereAKernelTouchesThem) {
+  constexpr std::size_t kSize = 4 * 65536;
+  static std::vector<SwdPageEvent> events;
+  events.clear();
+  static constexpr SwdObserver kObserver{nullptr,
+                                         [](const SwdPageEvent* event) { events.push_back(*event); }};
+  swd_observe(&kObserver);
+  CUdeviceptr base = 0;
+  ASSERT_OK(cuMemAllocManaged(&base, kSize, CU_MEM_ATTACH_GLOBAL));
+  ASSERT_OK(cuMemsetD8(base, 7, kSize));
+  ASSERT_OK(cuMemPrefetchAsync(base, kSize, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, nullptr));
+  const SwdParameter parameters[] = {{0, 8}};
+  ASSERT_EQ(0, swd_register_kernel(
+                   "reads_and_writes",
+                   [](const SwdLaunch* launch) {
+                     auto* bytes = *static_cast<volatile unsigned char* const*>(launch->parameters[0]);
+                     bytes[1] = bytes[2 * 65536 + 5];
+                     bytes[2] = bytes[1];
+                   },
+                   parameters, 1, 0));
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_OK(cuModuleLoadData(&module, "any"));
+  ASSERT_OK(cuModuleGetFunction(&function, module, "reads_and_writes"));
+  void* values[] = {&base};
+  ASSERT_OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, values, nullptr));
+  unsigned char byte = 0;
+  ASSERT_OK(cuMemcpyDtoH(&byte, base + kSize - 1, 1));  // a copy makes no fault of a kernel
+  ASSERT_OK(cuCtxSynchronize());
+  EXPECT_EQ(7, byte);
+  std::erase_if(events, [](const SwdPageEvent& event) { return event.prefetch != 0; });
+  ASSERT_EQ(4U, events.size());
+  EXPECT_EQ(int{SwdPageEvent::kFault}, events[0].kind);
+  EXPECT_EQ(base + 2 * 65536, events[0].address);
+  EXPECT_EQ(0, events[0].write);
+  EXPECT_EQ(int{SwdPageEvent::kToDevice}, events[1].kind);
+  EXPECT_EQ(65536U, events[1].bytes);
+  EXPECT_EQ(base, events[2].address);
+  EXPECT_EQ(1, events[2].write);
+  EXPECT_OK(cuMemFree(base));
+  swd_observe(nullptr);
 }
 
 TEST_F(MemoryTest, DiscardedManagedMemoryHasOtherContents) {
