@@ -48,7 +48,7 @@ CREATE TABLE marker(kind, name_id, domain_id, start_ns, end_ns);
 INSERT INTO marker VALUES(1, 1, 2, 5, 9), (1, 1, NULL, 5, 9);
 CREATE TABLE api_call(name_id, thread, result, start_ns, end_ns);
 INSERT INTO api_call VALUES(3, 44, 0, 5, 9), (3, 44, 713, 5, 9), (3, 45, 0, 5, 9);
-CREATE TABLE pool_operation(kind, bytes);
+CREATE TABLE pool_operation(kind, value);
 INSERT INTO pool_operation VALUES(3, 8), (3, 8), (4, NULL);
 """
 
@@ -67,7 +67,8 @@ class Kinds(unittest.TestCase):
     def test_what_agrees_is_counted(self):
         lines = ("memcpy host_to_device 2 of 200 bytes", "memset 1 of 10 bytes", "kernel of_graphs 2", "kernel 4",
                  "memcpy of_graphs 1 of 100 bytes", "graph_launch 1", "um_event migration_to_device 3 of 12800 bytes",
-                 "allocation pool 1 of 64 bytes", "stream priorities 2", "access graph 1", "pool_operation trim 2 of 16 bytes")
+                 "allocation pool 1 of 64 bytes", "stream priorities 2", "access graph 1", "pool_operation trim 2 with value=8",
+                 "pool_operation trim 0 with value=9")
         self.assertEqual(self.compare(*lines), ([], len(lines), []))
 
     def test_fields_narrow_down_which_rows_are_meant(self):

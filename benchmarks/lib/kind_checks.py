@@ -42,6 +42,7 @@ FIELDS = {
     "priority": lambda kind, value: f"stream_id IN (SELECT id FROM stream WHERE owner = 1 AND priority = {value})",
     "domain": lambda kind, value: "domain_id = " + NAMED.format(value),
     "name": lambda kind, value: "name_id = " + NAMED.format(value),
+    "value": lambda kind, value: f"value = {value}",
     "result": lambda kind, value: f"result = {value}",
     "thread": lambda kind, value: f"thread = {value}",
     "api": lambda kind, value: "allocation_id IN (SELECT id FROM allocation WHERE api = " +

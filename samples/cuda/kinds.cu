@@ -133,9 +133,9 @@ void pools() {
   known("allocation pool", kTimes, kTimes * kBytes);
   known("access argument", kTimes, 0, "api=pool");
   known("pool_operation create", 1);
-  known("pool_operation set_attribute", 1, 3 * kBytes);
+  known("pool_operation set_attribute", 1, 0, "value=" + std::to_string(3 * kBytes));
   known("pool_operation set_current", 1);
-  known("pool_operation trim", 2, 2 * kBytes);
+  known("pool_operation trim", 2, 0, "value=" + std::to_string(kBytes));
   known("pool_operation destroy", 1);
 }
 
