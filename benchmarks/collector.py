@@ -44,7 +44,7 @@ from lib import cells, kind_checks, paced, recordings  # noqa: E402
 
 BURST, SKIPPED = 4, 1
 SHAPE = ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024"]
-KINDS = {"copies": [], "graphs": [], "memory": [], "pools": [], "virtual": [], "streams": [], "peers": [], "sync": [], "nvtx": [],
+KINDS = {"copies": [], "graphs": [], "memory": [], "pools": [], "virtual": [], "streams": [], "peers": ["--counters", "on"], "sync": [], "nvtx": [],
          "api": ["--api"],
          **{kind: ["--unified-memory"] for kind in ("managed", "faults", "prefetched", "remote", "thrashing")}}
 KINDS_AT_ONCE = 4
@@ -146,8 +146,9 @@ class Collector:
                      {"kinds": {kind: outcome["told"] for kind, outcome in told.items()}})
 
     def kind_command(self, kind):
-        return self.profiled(f"kinds.{kind}", [self.programs.find("tferry-sample-kinds"), kind], "--counters", "off",
-                             *KINDS.get(kind, []))
+        options = KINDS.get(kind, [])
+        counters = [] if "--counters" in options else ["--counters", "off"]
+        return self.profiled(f"kinds.{kind}", [self.programs.find("tferry-sample-kinds"), kind], *counters, *options)
 
     def kind_or_error(self, kind):
         try:
@@ -171,10 +172,17 @@ class Collector:
             differences, agreeing, recorded = kind_checks.compare(cell["stdout"], lambda sql: self.sessions.row(session, sql))
             losses = self.sessions.losses(session) if differences else []
         facts = {"agreeing": agreeing, "differences": differences, "recorded": recorded, "losses": losses}
+        if kind == "peers" and cell["rc"] == 0:  # told, beside the bytes that the sample copied
+            facts["nvlink"] = self.nvlink(session)
         print(f"{name}: {differences or str(agreeing) + ' known figures agree'}", flush=True)
         self.add(f"collector.kind/{kind}", [float(not differences)], command,
                  "1 is: what was recorded is what the sample knows", facts)
         return {"right": float(not differences), "told": differences or f"{agreeing} known figures agree"}
+
+    def nvlink(self, session):
+        return self.sessions.rows(session, "SELECT device_id, string.value AS counter, sum(counter.value) AS bytes, count(*) AS "
+                                           "samples FROM counter JOIN string ON string.id = name_id WHERE string.value LIKE "
+                                           "'%nvl%' GROUP BY 1, 2 ORDER BY 1, 2")
 
     def step(self, precision):
         name = f"step.gpt2_{precision}"
