@@ -43,7 +43,7 @@ INSERT INTO stream VALUES(1, 1, 0), (2, 1, -5), (3, 2, -3);
 CREATE TABLE process_device(ordinal, device_id);
 INSERT INTO process_device VALUES(0, 1), (1, 2);
 CREATE TABLE sync(kind, stream_id, start_ns, end_ns);
-INSERT INTO sync VALUES(3, 2, 5, 9), (3, 2, 6, 6), (3, 1, 5, 9);
+INSERT INTO sync VALUES(3, 2, 5, 5), (3, 2, 6, 4), (3, 1, 5, 9);
 CREATE TABLE marker(kind, name_id, domain_id, start_ns, end_ns);
 INSERT INTO marker VALUES(1, 1, 2, 5, 9), (1, 1, NULL, 5, 9);
 CREATE TABLE api_call(name_id, thread, result, start_ns, end_ns);

@@ -65,9 +65,7 @@ def conditions(table, kind):
         known.append("name_id = " + NAMED.format(kind))
     if table == "allocation":
         known.append("free_ns IS NOT NULL")
-    if table in ("sync", "api_call"):
-        known.append("end_ns > start_ns")
-    if table == "marker" and kind == "range":
+    if table in ("sync", "api_call") or (table, kind) == ("marker", "range"):
         known.append("end_ns >= start_ns")
     return known
 
