@@ -37,36 +37,50 @@ std::string Sampler::start(Channel& channel) {
   return error;
 }
 
-void Sampler::take_next_way(Channel& channel, std::string why, trace::LossReason reason) {
-  channel.source.reset();
+void Sampler::refuse(Channel& channel, const std::string& what, trace::LossReason reason) {
+  if (channel.why.empty()) channel.reason = reason;
+  channel.why += (channel.why.empty() ? "" : "; ") + what;
+}
+
+bool Sampler::open_next_way(Channel& channel) {
   while (channel.next_way < channel.ways.size()) {
     const CounterWay& way = channel.ways[channel.next_way++];
     SourceRefusal refusal;
     channel.source = way.open(refusal);
-    if (channel.source) refusal.text = start(channel);
-    if (channel.source && refusal.text.empty()) {
+    if (channel.source) return true;
+    refuse(channel, "no " + way.name + ": " + refusal.text, refusal.reason);
+  }
+  return false;
+}
+
+void Sampler::begin(Channel& channel) {
+  while (channel.source || open_next_way(channel)) {
+    const std::string error = start(channel);
+    const std::string& name = channel.ways[channel.next_way - 1].name;
+    if (error.empty()) {
       channel.writer.emplace(spool_, channel.device.device, channel.source->counters());
       channel.clock = {};
       channel.aligned_ns = 0;
       channel.overflow_told = false;
       channel.samples.clear();
-      if (!why.empty()) why += "; instead: " + way.name;
+      if (!channel.why.empty()) channel.why += "; instead: " + name;
       break;
     }
     channel.source.reset();
-    if (why.empty()) reason = refusal.reason;
-    why += (why.empty() ? "no " : "; no ") + way.name + ": " + refusal.text;
+    refuse(channel, "no " + name + ": " + error, trace::LossReason::kNotPermitted);
   }
-  if (why.empty()) return;
-  lose(channel, reason, why);
-  options_.say("GPU " + std::to_string(channel.device.device) + ": " + why);
+  if (channel.why.empty()) return;
+  lose(channel, channel.reason, channel.why);
+  options_.say("GPU " + std::to_string(channel.device.device) + ": " + channel.why);
+  channel.why.clear();
 }
 
 void Sampler::give_up(Channel& channel, trace::LossReason reason, const std::string& why) {
   write_samples(channel);
   close(channel);
-  const std::string name = channel.ways[channel.next_way - 1].name;
-  take_next_way(channel, name + " ended: " + why, reason);
+  channel.source.reset();
+  refuse(channel, channel.ways[channel.next_way - 1].name + " ended: " + why, reason);
+  begin(channel);
 }
 
 void Sampler::open_beside() {
@@ -82,7 +96,7 @@ void Sampler::open_beside() {
     channel.device = gpu.device;
     channel.ways = {*gpu.beside};
     channel.beside = true;
-    take_next_way(channel);
+    begin(channel);
   }
 }
 
@@ -99,7 +113,9 @@ void Sampler::tell_shortfalls() {
 }
 
 int Sampler::start(const Wait& wait) {
-  for (Channel& channel : channels_) take_next_way(channel);
+  // All are open before the first one samples: opening takes a while, in which nobody would read.
+  for (Channel& channel : channels_) open_next_way(channel);
+  for (Channel& channel : channels_) begin(channel);
   open_beside();
   tell_shortfalls();
   for (int round = 0; round < options_.first_rounds; ++round) {

@@ -44,6 +44,8 @@ class Sampler {
     trace::DeviceRecord device;
     std::vector<CounterWay> ways;
     std::size_t next_way = 0;
+    std::string why;  ///< ways before were refused, as told next
+    trace::LossReason reason = trace::LossReason::kNotPermitted;
     bool beside = false;                    ///< another channel is the GPU's own
     std::unique_ptr<CounterSource> source;  ///< null: none any more
     std::optional<CounterWriter> writer;
@@ -56,10 +58,12 @@ class Sampler {
 
   /// Starts the source that it has; a sentence if that fails.
   std::string start(Channel& channel);
-  /// The first of the ways left that opens and starts, after `why` the one before was given up, if there was
-  /// one.
-  void take_next_way(Channel& channel, std::string why = {},
-                     trace::LossReason reason = trace::LossReason::kNotPermitted);
+  /// Of the ways left the first one that opens; false: none does.
+  bool open_next_way(Channel& channel);
+  /// Starts what is open; where that fails, the first of the ways left that opens and starts. Tells what was
+  /// refused before.
+  void begin(Channel& channel);
+  static void refuse(Channel& channel, const std::string& what, trace::LossReason reason);
   /// The source in use failed.
   void give_up(Channel& channel, trace::LossReason reason, const std::string& why);
   void open_beside();
