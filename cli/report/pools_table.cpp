@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 namespace tferry::cli {
 namespace {
 
@@ -53,7 +55,8 @@ std::optional<Table> pools_table(const Scope& scope) {
         const std::optional<std::int64_t> device =
             row.is_null(1) ? std::nullopt : std::optional(row.integer(1));
         table.add(KnownBy::kMeasured,
-                  {row.integer(0), scope.gpu_name(device), fmt::format("{:#x}", row.integer(2)), row.text(3),
+                  {row.integer(0), scope.gpu_name(device), fmt::format("{:#x}", row.integer(2)),
+                   std::string(row.text(3)),
                    row.is_null(4) ? Cell("-") : Cell(attribute_name(row.integer(4))), row.integer(5),
                    row.integer(6) - scope.start_ns(), row.is_null(7) ? Cell("-") : Cell(row.integer(7))});
       });
