@@ -6,14 +6,16 @@ of record is right.
 
 Cells, in the order in which they run (--cells takes a comma-separated list of beginnings):
     step.gpt2_fp32           GPT-2 124M four times over on one card, taking turns in random order: plain (native allocator,
-                             nothing preloaded), `tferry profile` with everything on, PyTorch's profiler with CUDA activities,
-                             and with CPU activities and memory; 20 alternations
+                             nothing preloaded), `tferry profile` with its usual records and counters, PyTorch's profiler with
+                             CUDA activities, and with CPU activities and memory; 20 alternations
     step.gpt2_bf16           the same in bf16
+    step_all.gpt2_fp32       the same with five jobs and few alternations: plain, `tferry profile` as usual, with
+                             --unified-memory, with --api, and with both
     range                    `--range cuda-profiler-api`: step time before, in, between and after two ranges
     million                  `tferry merge` of the spools of a million kernels: seconds for each million records
     long                     five million kernels: all there, none with a bad time; while it runs, the cells below,
                              which ask what was recorded, not how long it took
-    kinds                    tferry-sample-kinds recorded, kind by kind; counts and bytes against what it knows
+    kinds                    tferry-sample-kinds recorded, kind by kind; counts, bytes, addresses against what it knows
     iterations               `--range iterations:12..14` of GPT-2: just these are recorded
     keep_last                `--keep-last 3s` of GPT-2: the last three seconds are there, and what they refer to
     names                    `--names pytorch` of GPT-2: what is alive at the peak, by category, against the sample's own sums
@@ -28,6 +30,7 @@ collector_log.txt.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import random
@@ -43,7 +46,10 @@ from lib import cells, kind_checks, paced, pages_checks, recordings  # noqa: E40
 
 BURST, SKIPPED = 4, 1
 SHAPE = ["--layers", "12", "--width", "768", "--heads", "12", "--batch", "8", "--context", "1024"]
-KINDS = {"copies": [], "graphs": [], "managed": ["--unified-memory"], "memory": [], "pools": [], "streams": [], "peers": []}
+KINDS = {"copies": [], "graphs": [], "memory": [], "pools": [], "virtual": [], "streams": [], "peers": ["--counters", "on"], "sync": [], "nvtx": [],
+         "api": ["--api"],
+         **{kind: ["--unified-memory"] for kind in ("managed", "faults", "prefetched", "remote", "thrashing")}}
+KINDS_AT_ONCE = 4
 NOT_HERE = 77
 AT_ONCE = ("kinds", "iterations", "keep_last", "names", "access.layers", "access.gpt2", "pages", "ranks")
 
@@ -67,6 +73,7 @@ class Collector:
     def run(self):
         at_once = []
         for name, cell in (("step.gpt2_fp32", lambda: self.step("fp32")), ("step.gpt2_bf16", lambda: self.step("bf16")),
+                           ("step_all.gpt2_fp32", lambda: self.step_all("fp32")),
                            ("range", self.range), ("million", self.million), ("long", self.begin_long),
                            ("kinds", self.kinds), ("iterations", self.iterations), ("keep_last", self.keep_last),
                            ("names", self.names), ("access.layers", self.access_layers), ("pages", self.pages),
@@ -128,25 +135,57 @@ class Collector:
     # Cells
 
     def kinds(self):
-        right, facts, command = [], {}, []
-        for kind, options in KINDS.items():
-            name = f"kinds.{kind}"
-            command = self.profiled(name, [self.programs.find("tferry-sample-kinds"), kind], *options)
-            cell = self.job(name, command, limit_s=40)
-            if self.arguments.dry_run:
-                continue
-            if cell["rc"] != 0:
-                facts[kind] = "not here" if cell["rc"] == NOT_HERE else f"it ended with {cell['rc']}"
-                if cell["rc"] != NOT_HERE:
-                    right.append(0.0)
-                continue
-            differences, agreeing = kind_checks.compare(cell["stdout"], lambda sql: self.sessions.row(self.session(name), sql))
-            facts[kind] = differences or f"{agreeing} known figures agree"
-            right.append(float(not differences))
-            print(f"{name}: {facts[kind]}", flush=True)
+        """Each kind is a cell of its own, some at a time: they ask what was recorded, not how long it took."""
+        told = {}
+        with concurrent.futures.ThreadPoolExecutor(KINDS_AT_ONCE) as pool:
+            for kind, outcome in zip(KINDS, pool.map(self.kind_or_error, KINDS)):
+                told[kind] = outcome
+        if self.arguments.dry_run:
+            return
+        right = [outcome["right"] for outcome in told.values() if outcome["right"] is not None]
         if right:
-            self.add("collector.kinds", [min(right)], command, "1 is: of every kind that can be had here the recorded counts and "
-                                                               "bytes are those that the sample knows", {"kinds": facts})
+            self.add("collector.kinds", [min(right)], self.kind_command("KIND"),
+                     "1 is: of every kind that can be had here what was recorded is what the sample knows",
+                     {"kinds": {kind: outcome["told"] for kind, outcome in told.items()}})
+
+    def kind_command(self, kind):
+        options = KINDS.get(kind, [])
+        counters = [] if "--counters" in options else ["--counters", "off"]
+        return self.profiled(f"kinds.{kind}", [self.programs.find("tferry-sample-kinds"), kind], *counters, *options)
+
+    def kind_or_error(self, kind):
+        try:
+            return self.kind(kind)
+        except Exception as error:  # noqa: BLE001: one kind that fails hides no other
+            print(f"kinds.{kind}: {error!r}", flush=True)
+            with self.lock:
+                self.raw.add({"cell": f"kinds.{kind}", "error": repr(error)})
+            return {"right": 0.0, "told": repr(error)}
+
+    def kind(self, kind):
+        name = f"kinds.{kind}"
+        command = self.kind_command(kind)
+        cell = self.job(name, command, limit_s=40)
+        if self.arguments.dry_run or cell["rc"] == NOT_HERE:
+            return {"right": None, "told": "not here: " + cell["stdout"].strip()[-100:]}
+        session, differences, agreeing, recorded, losses = self.session(name), [], 0, [], []
+        if cell["rc"] != 0:
+            differences.append(f"it ended with {cell['rc']}")
+        else:
+            differences, agreeing, recorded = kind_checks.compare(cell["stdout"], lambda sql: self.sessions.row(session, sql))
+            losses = self.sessions.losses(session) if differences else []
+        facts = {"agreeing": agreeing, "differences": differences, "recorded": recorded, "losses": losses}
+        if kind == "peers" and cell["rc"] == 0:  # told, beside the bytes that the sample copied
+            facts["nvlink"] = self.nvlink(session)
+        print(f"{name}: {differences or str(agreeing) + ' known figures agree'}", flush=True)
+        self.add(f"collector.kind/{kind}", [float(not differences)], command,
+                 "1 is: what was recorded is what the sample knows", facts)
+        return {"right": float(not differences), "told": differences or f"{agreeing} known figures agree"}
+
+    def nvlink(self, session):
+        return self.sessions.rows(session, "SELECT device_id, string.value AS counter, sum(counter.value) AS bytes, count(*) AS "
+                                           "samples FROM counter JOIN string ON string.id = name_id WHERE string.value LIKE "
+                                           "'%nvl%' GROUP BY 1, 2 ORDER BY 1, 2")
 
     def step(self, precision):
         name = f"step.gpt2_{precision}"
@@ -162,6 +201,50 @@ class Collector:
             for label, command in commands.items():
                 print(f"{name}.{label}: {' '.join(command)}")
             return
+        medians, ended = self.take_turns(name, commands, turns)
+        told = {label: told_by_torch(ended[label]) for label in ("torch", "torch_memory")}
+        note = (f"medians of the last {BURST - SKIPPED} of {BURST} steps of four jobs that take turns on one card, order "
+                f"random (seed {self.arguments.seed}); counters are sampled during all of them")
+        for label, claim in (("tferry", "collector.step"), ("torch", "collector.torch_profiler_step"),
+                             ("torch_memory", "collector.torch_profiler_memory_step")):
+            self.add(f"{claim}/gpt2_{precision}", medians[label], commands[label], note, told, baseline=medians["plain"])
+        self.add(f"collector.step_vs_torch_profiler/gpt2_{precision}", medians["tferry"], commands["tferry"], note, told,
+                 baseline=medians["torch"])
+        self.bytes_per_event(name, precision, told, commands["tferry"])
+
+    def step_all(self, precision):
+        """What the records cost that are only made when they are asked for: each alone, and all together."""
+        name, turns = f"step_all.gpt2_{precision}", self.arguments.few_alternations
+        job = [self.arguments.python, *self.gpt2(precision, "--warmup", "0", "--steps", str((turns + 1) * BURST),
+                                                 "--pause-every", str(BURST))]
+        # The first one's sampler works during all of them; of several only one has the counters.
+        options = {"usual": [], "unified_memory": ["--unified-memory"], "api": ["--api"], "all": ["--unified-memory", "--api"]}
+        options = {label: words + ["--counters", "off"] if words else words for label, words in options.items()}
+        commands = {"plain": job, **{label: self.profiled(f"{name}.{label}", job, *words) for label, words in options.items()}}
+        if self.arguments.dry_run:
+            for label, command in commands.items():
+                print(f"{name}.{label}: {' '.join(command)}")
+            return
+        medians, ended = self.take_turns(name, commands, turns, kept_s=30)
+        facts = {label: {"rc": ended[label]["rc"], **self.asked_records(f"{name}.{label}")} for label in options}
+        note = (f"medians of the last {BURST - SKIPPED} of {BURST} steps of five jobs that take turns on one card, order random "
+                f"(seed {self.arguments.seed}); the sampler of the usual one works during all of them")
+        for label in options:
+            self.add(f"collector.step_{label}/gpt2_{precision}", medians[label], commands[label], note, facts,
+                     baseline=medians["plain"])
+
+    def asked_records(self, name):
+        """How many rows there are that are only recorded where they are asked for."""
+        try:
+            return self.sessions.row(self.session(name), "SELECT (SELECT count(*) FROM um_event) AS um_events, "
+                                                         "(SELECT count(*) FROM api_call) AS api_calls, "
+                                                         "(SELECT count(*) FROM kernel WHERE start_ns IS NOT NULL) AS kernels")
+        except RuntimeError as failure:
+            return {"error": str(failure)}
+
+    def take_turns(self, name, commands, turns, kept_s=60):
+        """Jobs that are resident all the time and compute in turns, in random order: medians of their steps for each turn, and
+        how each of them ended. Stops early, to keep `kept_s` for ending them."""
         jobs = {label: paced.PacedJob(command, self.folder, f"{name}.{label}") for label, command in commands.items()}
         medians, error = {label: [] for label in jobs}, None
         try:
@@ -169,7 +252,7 @@ class Collector:
                 one.wait_for("paused", limit_s=90)
                 one.steps(BURST, limit_s=60)
             for _ in range(turns):
-                if self.left() < 60:  # for ending the jobs, writing traces and reading the session
+                if self.left() < kept_s:  # for ending the jobs, writing traces and reading the session
                     break
                 order = list(jobs)
                 self.random.shuffle(order)
@@ -184,15 +267,7 @@ class Collector:
             self.keep({"cell": f"{name}.{label}", **cell, **cells.parse_gpt2(cell["stdout"]), "error": error})
         if error or not medians["plain"]:
             raise RuntimeError(error or "no alternation was measured")
-        told = {label: told_by_torch(ended[label]) for label in ("torch", "torch_memory")}
-        note = (f"medians of the last {BURST - SKIPPED} of {BURST} steps of four jobs that take turns on one card, order "
-                f"random (seed {self.arguments.seed}); counters are sampled during all of them")
-        for label, claim in (("tferry", "collector.step"), ("torch", "collector.torch_profiler_step"),
-                             ("torch_memory", "collector.torch_profiler_memory_step")):
-            self.add(f"{claim}/gpt2_{precision}", medians[label], commands[label], note, told, baseline=medians["plain"])
-        self.add(f"collector.step_vs_torch_profiler/gpt2_{precision}", medians["tferry"], commands["tferry"], note, told,
-                 baseline=medians["torch"])
-        self.bytes_per_event(name, precision, told, commands["tferry"])
+        return medians, ended
 
     def bytes_per_event(self, name, precision, told, command):
         counts = self.sessions.counts(self.session(name))
@@ -509,6 +584,7 @@ def main():
     parser.add_argument("--time-limit", type=float, default=500, help="seconds for everything")
     parser.add_argument("--python", default="python3", help="the interpreter that has torch")
     parser.add_argument("--alternations", type=int, default=20)
+    parser.add_argument("--few-alternations", type=int, default=6, help="of step_all")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the alternations")
     parser.add_argument("--at-once", action="store_true",
                         help="cells that ask what was recorded run at the same time, behind the others")

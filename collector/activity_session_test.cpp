@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace tferry::collector {
@@ -98,7 +99,7 @@ TEST_F(ActivitySessionTest, Kineto95ForcedFlushAtTheEndBringsUnfinishedRecords) 
   EXPECT_EQ(lines(), std::vector<std::string>{"kernel running 10..0"});
 }
 
-// pytorch#117935, TensorRT-LLM#9073: a second CUPTI client in the process.
+// pytorch#117935: a second CUPTI client in the process.
 TEST_F(ActivitySessionTest, Pytorch117935ASecondClientIsLeftAloneAndNamed) {
   cupti_.answers["subscribe"] = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   cupti_.holder_name = "Nsight Systems";
@@ -276,7 +277,7 @@ TEST_F(ActivitySessionTest, UnifiedMemoryThatIsRefusedCostsOnlyItself) {
   EXPECT_NE(lines("loss um_event")[0].find("CUDA_VISIBLE_DEVICES"), std::string::npos);
 }
 
-// HPCToolkit#195, #326, torch-xpu-ops#5287: a forked child touches neither CUPTI nor the parent's file.
+// HPCToolkit#195, #326: a forked child touches neither CUPTI nor the parent's file.
 TEST_F(ActivitySessionTest, HpcToolkit195AForkedChildDoesNothing) {
   ASSERT_TRUE(start());
   const std::size_t calls = cupti_.calls.size();
@@ -297,6 +298,27 @@ TEST_F(ActivitySessionTest, HpcToolkit195AForkedChildDoesNothing) {
   ASSERT_TRUE(cupti_.give(buffer));
   finish();
   EXPECT_EQ(lines(), std::vector<std::string>{"kernel parents 3..4"});
+}
+
+// torch-xpu-ops#5287: a child that was forked while its parent flushed hung at its end, waiting for a flush
+// and for threads that only its parent has.
+TEST_F(ActivitySessionTest, TorchXpuOps5287AChildForkedWithinAFlushEndsAtOnce) {
+  config_.flush_interval_ns = 1'000'000;
+  cupti_.hold_flush(true);
+  ASSERT_TRUE(start());
+  while (cupti_.flushes_begun == 0) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // where it hangs, this ends it
+    session_->finish();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  cupti_.hold_flush(false);
+  finish();
+  EXPECT_EQ(trace::SpoolReader(path_).status()->state, trace::SpoolState::kClosed);
 }
 
 /// Each call that can be refused, with each code that CUPTI has: the session always ends well.

@@ -136,12 +136,21 @@ TEST_F(ActivityWriterTest, RangesStillOpenAtTheEndAreWrittenAsOpen) {
                          "loss marker 1 NVTX ranges of which CUPTI told only the start or only the end"}));
 }
 
+TEST_F(ActivityWriterTest, TwoKernelsOfOneCorrelationIdAreTwoRecords) {
+  RecordBuilder buffer;
+  CUpti_ActivityKernel10 first = kernel_activity("first", 1, 2), second = kernel_activity("second", 3, 4);
+  first.correlationId = second.correlationId = 7;  // and no graph launched them
+  buffer.add(second).add(first);
+  write_all(buffer);
+  EXPECT_EQ(lines(), (std::vector<std::string>{"kernel second 3..4", "kernel first 1..2"}));
+}
+
 TEST_F(ActivityWriterTest, AKernelWithoutNameHasNone) {
   write(kernel_activity(nullptr, 1, 2));
   EXPECT_EQ(lines(), std::vector<std::string>{"kernel - 1..2"});
 }
 
-// pytorch#112507, kineto#1165: kernels of a replayed graph appear, with the correlation id of its launch.
+// pytorch#112507: kernels of a replayed graph appear, with the correlation id of its launch.
 TEST_F(ActivityWriterTest, Pytorch112507KernelsOfAGraphAreTiedToTheirLaunch) {
   for (std::uint64_t node = 1; node <= 3; ++node) {
     CUpti_ActivityKernel10 kernel = kernel_activity("node", node * 10, node * 10 + 5);

@@ -226,6 +226,7 @@ std::optional<trace::UmEventRecord> decode(const CUpti_ActivityUnifiedMemoryCoun
       record.kind = trace::UmEventKind::kCpuFault;
       record.end_ns = record.time_ns;
       record.count = 1;
+      record.cause = counter.flags;  // how it was accessed, as below, where CUPTI tells
       return record;
     case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT:
       record.kind = trace::UmEventKind::kGpuFault;

@@ -169,12 +169,14 @@ TEST(DecodeTest, CpuFaultHasAnAddressOfCodeForValueWhichIsNoCount) {
   counter.counterKind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT;
   counter.value = 0x55555abcdef0;
   counter.start = 3;
+  counter.flags = CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_READ;
   const auto record = decode(counter, {});
   ASSERT_TRUE(record);
   EXPECT_EQ(record->kind, trace::UmEventKind::kCpuFault);
   EXPECT_EQ(record->count, 1);
   EXPECT_EQ(record->bytes, 0);
   EXPECT_EQ(record->end_ns, 3);
+  EXPECT_EQ(record->cause, 1u);
 }
 
 TEST(DecodeTest, GpuFaultsSayHowMemoryWasAccessed) {

@@ -34,8 +34,9 @@ std::span<const cuda::Hook> lookup_hooks() {
 std::span<const cuda::Hook> all_hooks() {
   static const auto* hooks = [] {
     auto* all = new std::vector<cuda::Hook>;
-    for (const auto group : {lookup_hooks(), memory_hooks(), other_memory_hooks(), attribute_hooks(),
-                             launch_hooks(), copy_hooks(), set_hooks(), stream_hooks(), context_hooks()}) {
+    for (const auto group :
+         {lookup_hooks(), memory_hooks(), other_memory_hooks(), pool_hooks(), attribute_hooks(),
+          launch_hooks(), copy_hooks(), set_hooks(), stream_hooks(), context_hooks()}) {
       all->insert(all->end(), group.begin(), group.end());
     }
     return all;

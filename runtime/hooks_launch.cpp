@@ -182,6 +182,7 @@ CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, Call p
         operation.details.kind = OperationDetails::Kind::kGraph;
         operation.details.graph = reinterpret_cast<std::uint64_t>(exec);
         runtime.graph_launch_waits(operation);
+        runtime.name_nodes(operation, exec);
       },
       pass);
 }

@@ -89,6 +89,8 @@ void OtherMemory::array_destroyed(const void* handle) {
   arrays_.erase(known);
 }
 
+void OtherMemory::pool_operation(const trace::PoolOperationRecord& call) { recorder_.pool_operation(call); }
+
 std::optional<OtherMemory::Found> OtherMemory::find_between(std::uint64_t word) const {
   auto above = by_address_.upper_bound(word);
   if (above == by_address_.begin()) return std::nullopt;

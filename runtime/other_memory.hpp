@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trace/record_enums.hpp"
+#include "trace/records.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +34,9 @@ class OtherMemory {
   /// Arrays have no address that a kernel could name: they are known by their handles.
   void array_made(const void* handle, std::size_t bytes, int device);
   void array_destroyed(const void* handle);
+
+  /// A call about a pool, which only tells.
+  void pool_operation(const trace::PoolOperationRecord& call);
 
   /// What a word points into, if it does. Costs two comparisons for most words.
   std::optional<Found> find(std::uint64_t word) const {

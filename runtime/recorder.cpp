@@ -129,6 +129,11 @@ void Recorder::free(std::uint64_t id) {
   spool_->append(record);
 }
 
+void Recorder::pool_operation(trace::PoolOperationRecord call) {
+  call.thread = thread_id();
+  spool_->append(call);
+}
+
 trace::StringId Recorder::name_of(const cuda::FunctionInfo* function) {
   if (function == nullptr) return 0;
   const auto [known, inserted] = names_.try_emplace(function, 0);

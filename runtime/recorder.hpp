@@ -76,6 +76,8 @@ class Recorder {
   void other_allocation(std::uint64_t id, trace::AllocationApi api, trace::MemoryKind kind, int numa_node,
                         std::uint64_t address, std::size_t bytes, int device);
   void free(std::uint64_t id);
+  /// Of the calling thread.
+  void pool_operation(trace::PoolOperationRecord call);
   /// The operation was submitted as number `sequence` (from 0) of its stream.
   void operation(const OperationDetails& details, CUstream stream, Sequence sequence, int device,
                  bool captured, std::int64_t fetched, std::int64_t parked);

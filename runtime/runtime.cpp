@@ -566,6 +566,38 @@ void Runtime::graph_instantiated(CUgraph graph, CUgraphExec exec) {
     }
   }
   graphs_.insert(exec);
+  if (recorder_) named_by_graph_[exec] = entries_of(named);
+}
+
+std::vector<trace::AccessEntry> Runtime::entries_of(const std::vector<CUdeviceptr>& addresses) const {
+  std::vector<trace::AccessEntry> entries;
+  std::unordered_set<std::uint64_t> known;
+  const auto add = [&](std::uint64_t allocation, CUdeviceptr begin, CUdeviceptr address) {
+    if (allocation == 0 || !known.insert(allocation).second) return;
+    trace::AccessEntry& entry = entries.emplace_back();
+    entry.allocation = allocation;
+    entry.offset = static_cast<std::int64_t>(address - begin);
+    entry.kind = trace::AccessKind::kMayTouch;
+    entry.known_by = trace::KnownBy::kGraph;
+  };
+  for (const CUdeviceptr address : addresses) {
+    if (!space_.contains(address)) {
+      const auto other = other_memory_ ? other_memory_->find(address) : std::nullopt;
+      if (other) add(other->allocation, other->address, address);
+    } else if (const auto& memory = devices_[static_cast<std::size_t>(space_.device_of(address))]) {
+      const DeviceMemory::Named named = memory->named(address, true);
+      add(named.buffer_id, named.address, address);
+    }
+  }
+  return entries;
+}
+
+void Runtime::name_nodes(Operation& operation, CUgraphExec exec) {
+  if (!operation.recording) return;
+  const auto named = named_by_graph_.find(exec);
+  if (named == named_by_graph_.end()) return;
+  std::vector<trace::AccessEntry>& accesses = operation.details.accesses;
+  accesses.insert(accesses.end(), named->second.begin(), named->second.end());
 }
 
 bool Runtime::read_node(CUgraphNode node, std::vector<CUgraph>& children, std::vector<CUdeviceptr>& named) {
@@ -606,6 +638,7 @@ bool Runtime::read_node(CUgraphNode node, std::vector<CUgraph>& children, std::v
 void Runtime::graph_destroyed(void* graph_or_exec) {
   const std::unique_lock lock(mutex_);
   const RelaxedCapture relaxed(driver_);
+  named_by_graph_.erase(graph_or_exec);
   if (graphs_.erase(graph_or_exec) > 0) maybe_release_captured();
 }
 
@@ -667,6 +700,7 @@ void Runtime::context_ended(CUcontext context) {
   if (pushed) driver_.cuCtxPopCurrent_v2(&none);
   if (any) return;
   graphs_.clear();
+  named_by_graph_.clear();
   g_capturing.store(0, std::memory_order_release);
 }
 

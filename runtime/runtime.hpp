@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace tferry::runtime {
@@ -131,6 +132,9 @@ class Runtime {
   void graph_instantiated(CUgraph graph, CUgraphExec exec);
   void graph_destroyed(void* graph_or_exec);
   void graph_launch_waits(Operation& operation);
+  /// Its nodes name, as they were when it was instantiated; where the job is recorded. Under the lock (from
+  /// `collect`).
+  void name_nodes(Operation& operation, CUgraphExec exec);
 
   void peer_enabled(CUcontext peer);
   void context_ended(CUcontext context);
@@ -176,6 +180,7 @@ class Runtime {
   int ordinal_of(const Operation& operation) const;
   Moment stamp(StreamIndex stream);
   void hold_small(CUdeviceptr address);
+  std::vector<trace::AccessEntry> entries_of(const std::vector<CUdeviceptr>& addresses) const;
   bool read_node(CUgraphNode node, std::vector<CUgraph>& children, std::vector<CUdeviceptr>& named);
   void stop_moving(Operation& operation, const char* why);
   void maybe_release_captured();
@@ -209,6 +214,7 @@ class Runtime {
   std::atomic<bool> collective_calls_seen_{false};
   cuda::FunctionTable functions_;
   std::unordered_set<void*> graphs_;  ///< graphs and executables alive that may name captured memory
+  std::unordered_map<void*, std::vector<trace::AccessEntry>> named_by_graph_;  ///< by executable
 };
 
 template <class Note>

@@ -348,8 +348,8 @@ TEST_F(IngestTest, TellsTheRuntimesCopiesOfOneLaunchApart) {
   EXPECT_EQ(query(session, "SELECT count(*) FROM loss"), "0");
 }
 
-// pytorch#112507, kineto#1165: CUDA graphs crashed profilers or got the wrong correlation.
-TEST_F(IngestTest, TiesKernelsOfAGraphToItsLaunch) {
+// pytorch#112507: CUDA graphs crashed profilers.
+TEST_F(IngestTest, Pytorch112507TiesKernelsOfAGraphToItsLaunch) {
   runtime([](SpoolWriter& spool) {
     spool.append(GraphLaunchRecord{
         .time_ns = 1'000'000, .operation = 9, .stream = kHandle, .graph = 0x77, .device = 0});
@@ -367,6 +367,130 @@ TEST_F(IngestTest, TiesKernelsOfAGraphToItsLaunch) {
   Session session = ingest();
   EXPECT_EQ(query(session, "SELECT operation, graph_node_id FROM kernel ORDER BY start_ns"), "9|1\n9|2");
   EXPECT_EQ(query(session, "SELECT operation, correlation_id FROM graph_launch"), "9|100");
+}
+
+// kineto#1165: kernels of a replayed graph had the correlation of something else. Each replay's are tied to
+// its own launch, between launches that are none and in whatever order CUPTI gives its records.
+TEST_F(IngestTest, Kineto1165KernelsOfEachReplayAreTiedToTheirOwnLaunch) {
+  runtime([](SpoolWriter& spool) {
+    for (const std::uint64_t number : {1u, 3u}) {
+      GraphLaunchRecord replay{.operation = number, .stream = kHandle, .sequence = number, .device = 0};
+      replay.time_ns = static_cast<std::int64_t>(1'000'000 * (number + 1));
+      replay.graph = 0x77;
+      spool.append(replay);
+    }
+    for (const std::uint64_t number : {0u, 2u}) spool.append(launch(spool, number, "gemm"));
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    for (const std::uint32_t number : {3u, 0u, 2u, 1u}) {
+      KernelActivityRecord kernel = ran(spool, number, "gemm");  // as the launches' own kernels look
+      if (number % 2 == 0) {
+        spool.append(kernel);
+        continue;
+      }
+      kernel.graph_id = 4;
+      for (const std::uint32_t node : {2u, 1u}) {
+        kernel.graph_node_id = node;
+        spool.append(kernel);
+      }
+    }
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT correlation_id, operation, graph_node_id FROM kernel ORDER BY 1, 3"),
+            "100|0|NULL\n101|1|1\n101|1|2\n102|2|NULL\n103|3|1\n103|3|2");
+  EXPECT_EQ(query(session, "SELECT operation, correlation_id FROM graph_launch ORDER BY 1"), "1|101\n3|103");
+}
+
+TEST_F(IngestTest, TwoKernelsOfOneCorrelationIdAreBothThereAndNoneIsAnothersCall) {
+  runtime([](SpoolWriter& spool) {
+    for (const std::uint64_t number : {0u, 1u, 2u})
+      spool.append(launch(spool, number, number == 1 ? "add" : "gemm"));
+  });
+  collector([](SpoolWriter& spool) {
+    describe(spool);
+    for (const std::uint32_t number : {0u, 1u, 2u}) {
+      KernelActivityRecord kernel = ran(spool, number, number == 1 ? "add" : "gemm");
+      if (number == 1) kernel.correlation_id = 100;  // that of the one before, which no graph launched
+      spool.append(kernel);
+    }
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session,
+                  "SELECT count(*), count(start_ns), sum(end_ns - start_ns) FROM kernel WHERE start_ns "
+                  "IS NOT NULL"),
+            "3|3|150000");
+  // Whoever has a call has one of its own name that came before it.
+  EXPECT_EQ(
+      query(session,
+            "SELECT count(*) FROM kernel JOIN string ON string.id = name_id WHERE operation IS NOT NULL "
+            "AND start_ns IS NOT NULL AND (value <> CASE operation WHEN 1 THEN 'add' ELSE 'gemm' END OR "
+            "call_ns > start_ns)"),
+      "0");
+  EXPECT_EQ(
+      query(session,
+            "SELECT count(DISTINCT operation), count(operation) FROM kernel WHERE start_ns IS NOT NULL"),
+      "3|3");
+}
+
+TEST_F(IngestTest, MemoryThatTakesAnothersAddressIsAnotherAllocation) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(card(0, 0xaa));
+    const auto made = [&](std::int64_t time, std::uint64_t number, std::int64_t bytes) {
+      spool.append(AllocationRecord{
+          .time_ns = time, .allocation = number, .address = 0x7000, .bytes = bytes, .device = 0});
+    };
+    const auto named = [&](std::int64_t time, std::uint64_t operation, std::uint64_t allocation) {
+      const AccessEntry entry{
+          .allocation = allocation, .kind = AccessKind::kMayTouch, .known_by = KnownBy::kCall};
+      spool.append_accesses(time, operation, {&entry, 1});
+    };
+    made(10, 1, 100);
+    named(12, 1, 1);
+    spool.append(FreeRecord{.time_ns = 20, .allocation = 1});
+    made(21, 2, 50);
+    named(22, 2, 2);
+    made(30, 3, 25);  // the second one's free was lost
+    named(31, 3, 3);
+    spool.append(FreeRecord{.time_ns = 40, .allocation = 3});
+  });
+  Session session = ingest();
+  EXPECT_EQ(query(session, "SELECT address, bytes, alloc_ns, free_ns FROM allocation ORDER BY alloc_ns"),
+            "28672|100|10|20\n28672|50|21|NULL\n28672|25|30|40");
+  EXPECT_EQ(query(session,
+                  "SELECT operation, bytes FROM (SELECT access.operation, allocation.bytes FROM access JOIN "
+                  "allocation ON allocation.id = allocation_id) ORDER BY 1"),
+            "1|100\n2|50\n3|25");
+}
+
+TEST_F(IngestTest, KeepsWhatWasDoneToPools) {
+  runtime([](SpoolWriter& spool) {
+    spool.append(card(0, 0xaa));
+    using Kind = PoolOperationKind;
+    const auto call = [&](std::int64_t time, Kind kind, std::int64_t value, std::uint32_t attribute,
+                          int device) {
+      spool.append(PoolOperationRecord{.time_ns = time,
+                                       .end_ns = time + 5,
+                                       .pool = 0x77,
+                                       .value = value,
+                                       .attribute = attribute,
+                                       .thread = 9,
+                                       .device = device,
+                                       .kind = kind});
+    };
+    call(10, Kind::kCreate, 0, 0, 0);
+    call(20, Kind::kSetAttribute, 0, 2, -1);
+    call(30, Kind::kTrim, 4096, 0, -1);
+    call(40, Kind::kDestroy, 0, 0, -1);
+  });
+  Session session = ingest();
+  EXPECT_EQ(
+      query(session,
+            "SELECT label, device_id, pool, attribute, pool_operation.value, thread, start_ns, end_ns FROM "
+            "pool_operation JOIN enumeration AS e ON e.name = 'pool_operation_kind' AND e.value = kind "
+            "ORDER BY start_ns"),
+      "create|1|119|NULL|NULL|9|10|15\nset_attribute|NULL|119|2|0|9|20|25\n"
+      "trim|NULL|119|NULL|4096|9|30|35\ndestroy|NULL|119|NULL|NULL|9|40|45");
 }
 
 TEST_F(IngestTest, WhatTheRuntimeDoesOnItsOwnStreamsIsNoLoss) {

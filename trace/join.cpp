@@ -16,7 +16,7 @@ constexpr std::size_t kGap = 256;      // left-over pairs are sought in gaps up 
 constexpr std::size_t kOvertaken = 8;  // and this far outside
 constexpr std::size_t kAnchor = 16;    // this many pairs in a row are right, whatever comes later
 
-/// Records of one correlation id in one stream: what one call did.
+/// What one call did: of one correlation id in one stream.
 struct Unit {
   OperationShape shape;
   std::uint32_t correlation_id = 0;
@@ -212,7 +212,12 @@ std::vector<Unit> make_units(std::span<const JoinRecord> records, std::vector<st
   std::vector<Unit> units;
   for (const std::int64_t index : order) {
     const JoinRecord& record = records[static_cast<std::size_t>(index)];
-    const bool part = !units.empty() && !record.alone && record.correlation_id != 0 &&
+    // A graph's launch gives everything one id, and a copy or a set may run in parts. A kernel that no graph
+    // launched is a call's only one: two of one id are two calls', of which one has the other's.
+    const bool parts =
+        !units.empty() && (record.graph_id != 0 || (record.shape.kind != OperationKind::kKernel &&
+                                                    record.shape.kind == units.back().shape.kind));
+    const bool part = parts && !record.alone && record.correlation_id != 0 &&
                       units.back().correlation_id == record.correlation_id;
     if (!part) {
       units.push_back({record.shape, record.correlation_id, record.graph_id, record.start_ns, {}});

@@ -133,6 +133,14 @@ TEST(JoinTest, ACopyInPartsIsOneCall) {
   EXPECT_EQ(stream.join().call_of_record, (Indexes{0, 0, 1}));
 }
 
+TEST(JoinTest, TwoKernelsOfOneCorrelationIdAreTwoCalls) {
+  Stream stream({kernel(1), kernel(2), copy(64), kernel(3)});
+  stream.records[1].correlation_id = stream.records[2].correlation_id = 1;
+  const JoinResult result = stream.join();
+  EXPECT_EQ(result.call_of_record, (Indexes{0, 1, 2, 3}));
+  EXPECT_EQ(result.counts.resynchronisations, 0);
+}
+
 TEST(JoinTest, ABurstOfLostRecordsIsFoundFarAhead) {
   std::vector<OperationShape> shapes;
   for (std::uint32_t i = 0; i < 5000; ++i) shapes.push_back(kernel(i + 1));

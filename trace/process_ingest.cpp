@@ -66,6 +66,7 @@ void ProcessIngest::write_window(bool last) {
   write_gates(last);
   write_events();
   write_api_calls();
+  write_pool_operations();
   const JoinCounts& counts = join.counts();
   counts_.calls += counts.calls - join.calls_outside();
   counts_.records += counts.records;

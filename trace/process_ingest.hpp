@@ -45,6 +45,7 @@ class ProcessIngest {
   void write_gates(bool last);
   void write_events();
   void write_api_calls();
+  void write_pool_operations();
   void write_ranges();
   void write_nvlinks();
   /// Takes out of the window what is settled.

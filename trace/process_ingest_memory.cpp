@@ -246,6 +246,25 @@ void ProcessIngest::write_api_calls() {
   window_.api_calls.clear();
 }
 
+void ProcessIngest::write_pool_operations() {
+  for (const PoolOperationRecord& call : window_.pool_operations) {
+    const bool has_attribute = call.kind == PoolOperationKind::kSetAttribute;
+    const bool has_value = has_attribute || call.kind == PoolOperationKind::kTrim ||
+                           (call.kind == PoolOperationKind::kCreate && call.value != 0);
+    PoolOperationRow row{.process_id = process_id_,
+                         .device_id = device_row(call.device),
+                         .thread = unless(call.thread, 0),
+                         .kind = call.kind,
+                         .pool = as_signed(call.pool)};
+    if (has_attribute) row.attribute = call.attribute;
+    if (has_value) row.value = call.value;
+    row.start_ns = call.time_ns;
+    row.end_ns = unless(call.end_ns, 0);
+    writer_.insert(row);
+  }
+  window_.pool_operations.clear();
+}
+
 void ProcessIngest::write_ranges() {
   for (const RangeRecord& range : process_.ranges) {
     writer_.insert(RecordedRangeRow{.process_id = process_id_,

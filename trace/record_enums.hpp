@@ -52,6 +52,17 @@ enum class AllocationApi : std::uint8_t {
   kArray
 };
 
+/// What a program did to a pool of memory, besides allocating from it.
+enum class PoolOperationKind : std::uint8_t {
+  kUnknown,
+  kCreate,
+  kDestroy,
+  kTrim,
+  kSetAttribute,
+  kSetCurrent,  ///< made the one that its device allocates from
+  kSetAccess    ///< by other devices
+};
+
 /// What a host thread waited for.
 enum class SyncKind : std::uint8_t { kUnknown, kEvent, kStreamWaitEvent, kStream, kContext };
 

@@ -36,6 +36,7 @@ enum class RecordKind : std::uint16_t {
   kApiCall,
   kNvlink,
   kRange,
+  kPoolOperation,
   kCount  ///< not a kind
 };
 
@@ -49,7 +50,7 @@ constexpr std::string_view record_kind_name(RecordKind kind) {
       "none",     "process",     "device", "context",     "stream",  "string",       "kernel_launch",
       "kernel",   "memcpy_call", "memcpy", "memset_call", "memset",  "graph_launch", "allocation",
       "free",     "access",      "sync",   "marker",      "counter", "transfer",     "gate",
-      "um_event", "overhead",    "loss",   "api_call",    "nvlink",  "range"};
+      "um_event", "overhead",    "loss",   "api_call",    "nvlink",  "range",        "pool_operation"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<std::size_t>(RecordKind::kCount));
   return kind < RecordKind::kCount ? kNames[static_cast<int>(kind)] : "unknown";
 }

@@ -64,7 +64,8 @@ void RecordWindow::add(const SpoolRecordView& record) {
       take(record, memcpy_calls) || take(record, memcpys) || take(record, memset_calls) ||
       take(record, memsets) || take(record, graph_launches) || take(record, transfers) ||
       take(record, syncs) || take(record, markers) || take(record, counters) || take(record, gates) ||
-      take(record, um_events) || take(record, overheads) || take(record, api_calls);
+      take(record, um_events) || take(record, overheads) || take(record, api_calls) ||
+      take(record, pool_operations);
 }
 
 WindowReader::WindowReader(const RecordedProcess& process, std::int64_t window_bytes)

@@ -34,6 +34,7 @@ struct RecordWindow {
   std::vector<UmEventRecord> um_events;
   std::vector<OverheadRecord> overheads;
   std::vector<ApiCallRecord> api_calls;
+  std::vector<PoolOperationRecord> pool_operations;
 
   /// Takes a record over if it is of one of these kinds.
   void add(const SpoolRecordView& record);

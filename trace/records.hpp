@@ -235,6 +235,22 @@ struct FreeRecord {
   std::uint32_t reserved = 0;
 };
 
+/// Hook: a call about a pool of memory that the driver accepted.
+struct PoolOperationRecord {
+  static constexpr RecordKind kKind = RecordKind::kPoolOperation;
+  std::int64_t time_ns = 0;
+  std::int64_t end_ns = 0;  ///< call returned
+  std::uint64_t pool = 0;   ///< CUmemoryPool
+  /// Bytes that a trim leaves, the value of an attribute, a new pool's largest size (0: no limit); what is
+  /// beyond int64 is its maximum.
+  std::int64_t value = 0;
+  std::uint32_t attribute = 0;  ///< CUmemPool_attribute
+  std::uint32_t thread = 0;     ///< gettid
+  std::int32_t device = -1;     ///< of the pool, where the call names it
+  PoolOperationKind kind = PoolOperationKind::kUnknown;
+  std::uint8_t reserved[3] = {};
+};
+
 /// One allocation that an operation names.
 struct AccessEntry {
   std::uint64_t allocation = 0;

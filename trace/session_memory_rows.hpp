@@ -55,6 +55,33 @@ struct AllocationRow {
   }
 };
 
+/// One call about a pool of memory: all but allocations from it.
+struct PoolOperationRow {
+  static constexpr const char* kTable = "pool_operation";
+  std::int64_t process_id = 0;
+  std::optional<std::int64_t> device_id = {};  ///< of the pool, where the call names it
+  std::optional<std::int64_t> thread = {};
+  PoolOperationKind kind = PoolOperationKind::kUnknown;
+  std::int64_t pool = 0;                       ///< CUmemoryPool
+  std::optional<std::int64_t> attribute = {};  ///< CUmemPool_attribute
+  std::optional<std::int64_t> value = {};      ///< of the attribute; trims: bytes that stay
+  std::int64_t start_ns = 0;
+  std::optional<std::int64_t> end_ns = {};
+
+  template <typename Row = PoolOperationRow>
+  static constexpr auto columns() {
+    return std::tuple{Column{"process_id", &Row::process_id},
+                      Column{"device_id", &Row::device_id},
+                      Column{"thread", &Row::thread},
+                      Column{"kind", &Row::kind},
+                      Column{"pool", &Row::pool},
+                      Column{"attribute", &Row::attribute},
+                      Column{"value", &Row::value},
+                      Column{"start_ns", &Row::start_ns},
+                      Column{"end_ns", &Row::end_ns}};
+  }
+};
+
 /// What an operation may do to an allocation.
 struct AccessRow {
   static constexpr const char* kTable = "access";

@@ -15,8 +15,8 @@ namespace tferry::trace {
 using SessionRows =
     std::tuple<MetaRow, EnumerationRow, StringRow, ProcessRow, DeviceRow, ProcessDeviceRow, LinkRow,
                StreamRow, KernelRow, MemcpyRow, MemsetRow, GraphLaunchRow, AllocationRow, AllocationNameRow,
-               AccessRow, SwapRow, GateRow, UmEventRow, CounterRow, SyncRow, MarkerRow, OverheadRow,
-               ApiCallRow, RecordedRangeRow, LossRow, IterationRow, OperationRow, TensorRow,
+               PoolOperationRow, AccessRow, SwapRow, GateRow, UmEventRow, CounterRow, SyncRow, MarkerRow,
+               OverheadRow, ApiCallRow, RecordedRangeRow, LossRow, IterationRow, OperationRow, TensorRow,
                TensorAllocationRow, TransferRow, ContentionRow, BoundRow, PlanRow, PlanActionRow,
                SimulationRow, RunRow, SlotUseRow, SlotRow>;
 

@@ -21,6 +21,8 @@ const EnumerationNames kEnumerations[] = {
     {"allocation_api",
      {"unknown", "alloc", "alloc_async", "pool", "managed", "virtual", "host", "pitch", "host_register",
       "array"}},
+    {"pool_operation_kind",
+     {"unknown", "create", "destroy", "trim", "set_attribute", "set_current", "set_access"}},
     {"sync_kind", {"unknown", "event", "stream_wait_event", "stream", "context"}},
     {"stream_owner", {"unknown", "program", "runtime"}},
     {"marker_kind", {"unknown", "range", "instant", "open_range"}},
@@ -100,7 +102,16 @@ std::span<const Migration> session_migrations() {
        "NULL, "
        "asked_ns INTEGER NOT NULL, granted_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL);"
        "INSERT INTO enumeration(name, value, label) VALUES('allocation_api', 8, 'host_register'), "
-       "('allocation_api', 9, 'array')"}};
+       "('allocation_api', 9, 'array')"},
+      {5,  // what programs do to pools
+       "CREATE TABLE pool_operation(process_id INTEGER NOT NULL, device_id INTEGER, thread INTEGER, kind "
+       "INTEGER NOT NULL, "
+       "pool INTEGER NOT NULL, attribute INTEGER, value INTEGER, start_ns INTEGER NOT NULL, end_ns INTEGER);"
+       "INSERT INTO enumeration(name, value, label) VALUES('pool_operation_kind', 0, 'unknown'), "
+       "('pool_operation_kind', 1, 'create'), ('pool_operation_kind', 2, 'destroy'), "
+       "('pool_operation_kind', 3, 'trim'), ('pool_operation_kind', 4, 'set_attribute'), "
+       "('pool_operation_kind', 5, 'set_current'), ('pool_operation_kind', 6, 'set_access'), "
+       "('known_by', 6, 'pages')"}};
   return kMigrations;
 }
 

@@ -103,7 +103,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
   }
-  for (const char* added : {"api_call", "recorded_range", "allocation_name", "slot_use", "slot"})
+  for (const char* added :
+       {"api_call", "recorded_range", "allocation_name", "slot_use", "slot", "pool_operation"})
     old.execute(std::string("DROP TABLE ") + added);
   EXPECT_NE(columns(old), columns(fresh));
   migrate(old, kSessionVersion, session_migrations());
@@ -116,7 +117,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   old.execute("DELETE FROM enumeration WHERE name = 'um_event_kind' AND value > 6");
   old.execute(
       "PRAGMA user_version = 2; DROP TABLE api_call; DROP TABLE recorded_range; DROP TABLE allocation_name; "
-      "DROP TABLE slot_use; DROP TABLE slot");
+      "DROP TABLE slot_use; DROP TABLE slot; DROP TABLE pool_operation");
+  old.execute("DELETE FROM enumeration WHERE name = 'pool_operation_kind'");
   old.execute("DELETE FROM enumeration WHERE name = 'allocation_api' AND value > 7");
   for (const char* column :
        {"pcie_generation", "pcie_width", "pcie_generation_most", "pcie_width_most", "numa_node"}) {
@@ -129,6 +131,8 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'um_event_kind' AND value = 8"),
             "remote_map");
   EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'allocation_api' AND value = 9"), "array");
+  EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'pool_operation_kind' AND value = 5"),
+            "set_current");
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ void LiveRecording::add_accesses(std::uint64_t number, const trace::SpoolRecordV
       continue;
     }
     RecordedAllocation& memory = recording_.recording.allocations[allocation->second];
+    if (entry.known_by == trace::KnownBy::kGraph) memory.stays = true;  // while the graph lives
     if (entry.known_by == trace::KnownBy::kTable) {
       memory.stays = true;
     } else {

@@ -122,6 +122,10 @@ void RecordedRank::add(const trace::AccessRow& row) {
         {operation, at, written ? AccessKind::kUpdate : AccessKind::kMayTouch});
     return;
   }
+  if (row.known_by == trace::KnownBy::kGraph) {  // the runtime keeps it while the graph lives
+    allocation.stays = true;
+    allocation.movable = false;
+  }
   const bool whole = row.offset == 0 && row.bytes.value_or(0) >= allocation.requested;
   result_.recording.accesses.push_back({operation, at, access_kind(row.kind, whole)});
 }

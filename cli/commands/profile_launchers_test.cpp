@@ -73,6 +73,46 @@ TEST_F(ProfileLaunchersTest, NemoRl4090HpcToolkit195KilledForkedAndReplacedProce
   EXPECT_EQ(count("a.tferry", "kernel"), 30);
 }
 
+// TensorRT-LLM#9073: a second CUPTI client in the process. The job runs, and the session says who to end.
+TEST_F(ProfileLaunchersTest, TensorRtLlm9073AJobWithAnotherCuptiClientRunsAndTheSessionSaysSo) {
+  const Ended ended =
+      sh("export FAKE_CUPTI_SUBSCRIBE=39; $P -o a.tferry sh -c '$J launch 10 exit; echo it ran'");
+  EXPECT_EQ(ended.exit_code(), 0) << ended.err;
+  EXPECT_TRUE(ended.printed("it ran"));
+  EXPECT_TRUE(ended.told("Another profiler has CUPTI in this process")) << ended.err;
+  EXPECT_EQ(count("a.tferry", "kernel"), 0);
+  EXPECT_EQ(count("a.tferry",
+                  "loss WHERE what = 'kernel' AND reason = 'not_permitted' AND detail LIKE "
+                  "'%CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED%end it to record with Tensorferry%'"),
+            1);
+}
+
+// A loader of data: workers that are forked and never touch the GPU.
+TEST_F(ProfileLaunchersTest, APoolOfForkedWorkersLeavesTheParentsRecordingAlone) {
+  const Ended ended = sh("$P -o a.tferry $J launch 10 workers 12 launch 10 workers 5 exit");
+  EXPECT_EQ(ended.exit_code(), 0) << ended.err;
+  EXPECT_EQ(count("a.tferry", "process"), 1);
+  EXPECT_EQ(count("a.tferry", "kernel"), 10 + 12 + 10 + 5);
+  EXPECT_EQ(
+      count("a.tferry", "loss WHERE reason IN ('unknown', 'cupti', 'damaged', 'malformed', 'no_partner')"), 0)
+      << ask("a.tferry", "SELECT group_concat(what || ': ' || detail) FROM loss");
+}
+
+// A daemon, forked twice into a session of its own, outlives the launcher: the launcher does not wait for it,
+// what it did before is there, and it ends as it would have without us.
+TEST_F(ProfileLaunchersTest, ADaemonThatOutlivesTheLauncherIsThereAsFarAsItCame) {
+  const Ended ended =
+      sh("mkfifo more; echo '$J launch 7 wait launch 5 exit <> more; echo $? > code; mv code ended' > "
+         "daemon.sh; "
+         "$P -o a.tferry sh -c '(setsid sh daemon.sh > /dev/null 2>&1 &); $J launch 10 exit; sleep 1'; "
+         "ls ended 2> /dev/null");
+  EXPECT_EQ(ended.exit_code(), 2) << ended.err;  // it has not ended yet
+  EXPECT_EQ(count("a.tferry", "process"), 2) << ended.err;
+  EXPECT_EQ(count("a.tferry", "kernel"), 17);
+  const Ended daemon = sh("echo > more; while [ ! -e ended ]; do sleep 0.01; done; cat ended");
+  EXPECT_EQ(daemon.out, "0\n");
+}
+
 // torchtitan#1035: wants to record some ranks only.
 TEST_F(ProfileLaunchersTest, Torchtitan1035OnlyTheRanksThatWereAskedForAreRecorded) {
   const Ended ended =

@@ -131,9 +131,12 @@ TEST(CheckCounters, Habitat5Paddle35857Xprof363Triton4868NameOptionAndCapability
 // DCGM#56, #62: counters owned by another tool.
 TEST(CheckCounters, Dcgm62AnotherToolsCountersAreALossWithItsRemedy) {
   const Finding finding = check_counters(
-      {.gpus = 1, .problem = "", .losses = {"GPU 0: no counters: owned; PCIe rates by NVML instead"}});
+      {.gpus = 1,
+       .problem = "",
+       .losses = {
+           "GPU 0: no counters by CUPTI's PM sampling: owned; instead: PCIe rates by NVML, every 100 ms"}});
   EXPECT_EQ(finding.state, State::kLost);
-  EXPECT_TRUE(holds(finding.text, "by NVML instead"));
+  EXPECT_TRUE(holds(finding.text, "instead: PCIe rates by NVML"));
   EXPECT_TRUE(holds(finding.fix, "dcgmi profile --pause"));
   EXPECT_EQ(check_counters({.gpus = 2, .problem = "", .losses = {}}).state, State::kUsable);
   EXPECT_EQ(check_counters({.here = false, .problem = "", .losses = {}}).state, State::kLost);

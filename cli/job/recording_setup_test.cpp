@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -53,10 +54,18 @@ TEST_F(RecordingSetupTest, TheDriverGetsTheCollectorAndTheHooksRecord) {
   EXPECT_EQ(job.get("TFERRY_RUN_DIR"), (root_ / "run").string());
 }
 
-TEST_F(RecordingSetupTest, CuptiStandsBehindTheProgramsOwnLibrariesAndAlone) {
-  Environment job = environment({"LD_LIBRARY_PATH=/mine"});
+// pytorch#118982: a library path broke the CUPTI that the program brings. Ours stands behind whatever the
+// program's own path names, and no other library of ours or of the toolkit stands there at all.
+TEST_F(RecordingSetupTest, Pytorch118982OursNeverShadowsTheProgramsOwnLibraries) {
+  touch("mine/libcupti.so.13");
+  const std::string mine = (root_ / "mine").string();
+  Environment job = environment({"LD_LIBRARY_PATH=" + mine + ":/more"});
   apply(job);
-  EXPECT_EQ(job.get("LD_LIBRARY_PATH"), "/mine:" + (root_ / "run/cupti").string());
+  const std::string path(job.get("LD_LIBRARY_PATH").value_or(""));
+  EXPECT_EQ(path, mine + ":/more:" + (root_ / "run/cupti").string());
+  // The first one that the loader meets is the program's.
+  EXPECT_TRUE(fs::exists(path.substr(0, path.find(':')) + "/libcupti.so.13"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "run/cupti"), fs::directory_iterator()), 1);
   EXPECT_TRUE(fs::exists(root_ / "run/cupti/libcupti.so.13"));
   EXPECT_FALSE(fs::exists(root_ / "run/cupti/libcublas.so.13"));
 }

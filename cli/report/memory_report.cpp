@@ -1,4 +1,5 @@
 #include "cli/report/memory_by.hpp"
+#include "cli/report/pools_table.hpp"
 #include "cli/report/reports.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace tferry::cli {
 namespace {
@@ -80,6 +82,7 @@ std::vector<Table> report_memory(const Scope& scope) {
     tables.front().notes.emplace_back(
         "unknown: no allocations were recorded; profile without --no-preload, and see tferry report quality");
   }
+  if (auto pools = pools_table(scope)) tables.push_back(std::move(*pools));
   return tables;
 }
 

@@ -184,6 +184,35 @@ TEST_F(ReportsTest, QualityCountsWhatIsMissing) {
   EXPECT_NE(report("memory").find("unknown: no allocations were recorded"), std::string::npos);
 }
 
+TEST_F(ReportsTest, MemoryTellsWhatWasDoneToPools) {
+  {
+    trace::SessionWriter writer = one_gpu();
+    using Kind = trace::PoolOperationKind;
+    const auto call = [&](std::int64_t time, Kind kind, std::optional<std::int64_t> device,
+                          std::optional<std::int64_t> attribute, std::optional<std::int64_t> value) {
+      writer.insert(trace::PoolOperationRow{.process_id = 1,
+                                            .device_id = device,
+                                            .kind = kind,
+                                            .pool = 0x77,
+                                            .attribute = attribute,
+                                            .value = value,
+                                            .start_ns = time});
+    };
+    call(1000, Kind::kCreate, 1, {}, {});
+    call(2000, Kind::kSetAttribute, {}, 4, 64);
+    call(4000, Kind::kTrim, {}, {}, 9);
+    call(3000, Kind::kTrim, {}, {}, 5);
+    writer.publish();
+  }
+  trace::Session session = trace::Session::open(path_);
+  const Scope scope(session, {});
+  const std::string text = render(find_report("memory").make(scope), Format::kCsv, path_);
+  EXPECT_NE(text.find("7,0,0x77,create,-,1,"), std::string::npos) << text;
+  EXPECT_NE(text.find("7,0,0x77,set_attribute,release_threshold,1,"), std::string::npos) << text;
+  EXPECT_NE(text.find("7,0,0x77,trim,-,2,"), std::string::npos) << text;
+  EXPECT_NE(text.find(",9,measured"), std::string::npos) << "the last trim's value: " << text;
+}
+
 TEST_F(ReportsTest, SummaryBeforeAnAnalysisSaysWhatToDo) {
   LayersSession{}.write(path_);
   const std::string text = report("summary");

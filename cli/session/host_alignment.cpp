@@ -39,6 +39,7 @@ const TimeColumns kTimeColumns[] = {
     {"marker", "process_id", {"start_ns", "end_ns"}},
     {"overhead", "process_id", {"start_ns", "end_ns"}},
     {"api_call", "process_id", {"start_ns", "end_ns"}},
+    {"pool_operation", "process_id", {"start_ns", "end_ns"}},
     {"recorded_range", "process_id", {"start_ns", "end_ns"}},
     {"loss", "process_id", {"first_ns", "last_ns"}},
     {"counter", "device_id", {"start_ns", "end_ns"}},

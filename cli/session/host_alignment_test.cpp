@@ -90,8 +90,9 @@ TEST(ShiftTimes, KnowsEveryTimeOfTheSchema) {
   const testing_support::TemporaryDirectory directory;
   trace::SessionWriter writer = trace::SessionWriter::create((directory.path() / "a.tferry").string());
   const std::vector<std::string> recorded = {
-      "process",  "kernel", "memcpy", "memset",   "graph_launch", "allocation",     "swap", "gate",
-      "um_event", "sync",   "marker", "overhead", "api_call",     "recorded_range", "loss", "counter"};
+      "process",  "kernel",         "memcpy",   "memset",  "graph_launch",  "allocation",
+      "swap",     "gate",           "um_event", "sync",    "marker",        "overhead",
+      "api_call", "recorded_range", "loss",     "counter", "pool_operation"};
   for (const std::string& table : recorded) {
     std::vector<std::string> times;
     std::string names, values;

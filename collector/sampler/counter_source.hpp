@@ -3,6 +3,9 @@
 #include "trace/records.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +13,8 @@ namespace tferry::collector {
 
 // tferry-sampler: a program beside the job that reads hardware counters of all GPUs.
 //
-//   CounterSource (PmSource by CUPTI, NvmlSource where that is not to be had), one per GPU
+//   CounterSource (PmSource by CUPTI, NvmlSource where that is not to be had), one per GPU, with NvlinkSource
+//   beside it where PM sampling has no NVLink
 //     -> ClockAlignment (GPU times to CLOCK_MONOTONIC) -> CounterWriter -> spool.PID.sampler.N
 
 /// The counters of one GPU over one interval.
@@ -42,6 +46,29 @@ class CounterSource {
   virtual std::string stop() = 0;
   /// Appends the samples since the last call, oldest first. `overflow` becomes true if some were lost.
   virtual std::string read(std::vector<CounterSample>& samples, bool& overflow) = 0;
+};
+
+/// Why a source is not to be had.
+struct SourceRefusal {
+  std::string text;
+  trace::LossReason reason = trace::LossReason::kNotPermitted;
+};
+
+/// One way to have counters of a GPU.
+struct CounterWay {
+  std::string name;  ///< for messages: "PCIe rates by NVML"
+  /// Null, and why, where the source is not to be had.
+  std::function<std::unique_ptr<CounterSource>(SourceRefusal&)> open;
+};
+
+/// A GPU to sample.
+struct SampledGpu {
+  trace::DeviceRecord device;
+  /// The best first; the first that opens and starts is used, and the next one where it fails later.
+  std::vector<CounterWay> ways;
+  /// Where the source in use does not have this counter, another one works beside it, if it can.
+  std::string counter;
+  std::optional<CounterWay> beside;
 };
 
 }  // namespace tferry::collector

@@ -2,18 +2,20 @@
 #include "collector/loss.hpp"
 #include "collector/sampler/gpu_list.hpp"
 #include "collector/sampler/metric_choice.hpp"
+#include "collector/sampler/nvml_library.hpp"
 #include "collector/sampler/nvml_source.hpp"
 #include "collector/sampler/pm_source.hpp"
 #include "collector/sampler/sampler.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
+#include <utility>
 
 namespace tferry::collector {
 namespace {
@@ -46,14 +48,42 @@ bool wait_for_end_of_input(std::int64_t wait_ns) {
   }
 }
 
-std::unique_ptr<CounterSource> nvml_source(NvmlLibrary* nvml, const trace::DeviceRecord& device) {
-  if (nvml == nullptr) return nullptr;
-  for (const NvmlLibrary::Device& candidate : nvml->devices()) {
-    std::uint8_t uuid[16] = {};
-    if (!parse_uuid(candidate.uuid, uuid) || std::memcmp(uuid, device.uuid, sizeof uuid) != 0) continue;
-    return std::make_unique<NvmlSource>(*nvml, candidate, device);
+/// NVML, opened when it is first asked for.
+class LazyNvml {
+ public:
+  Nvml* get(SourceRefusal& refusal) {
+    if (!nvml_ && error_.empty()) nvml_ = NvmlLibrary::open(error_);
+    refusal = {error_, trace::LossReason::kUnsupported};
+    return nvml_.get();
   }
-  return nullptr;
+
+ private:
+  std::unique_ptr<NvmlLibrary> nvml_;
+  std::string error_;
+};
+
+template <typename Source>
+CounterWay nvml_way(LazyNvml& nvml, const trace::DeviceRecord& device, std::string name) {
+  return {std::move(name), [&nvml, device](SourceRefusal& refusal) -> std::unique_ptr<CounterSource> {
+            Nvml* opened = nvml.get(refusal);
+            if (opened == nullptr) return nullptr;
+            const auto found = find_device(*opened, device);
+            if (found) return std::make_unique<Source>(*opened, *found, device);
+            refusal.text = "NVML does not know this GPU";
+            return nullptr;
+          }};
+}
+
+CounterWay pm_way(const Options& options, const trace::DeviceRecord& device) {
+  return {"counters by CUPTI's PM sampling",
+          [&options, device](SourceRefusal& refusal) -> std::unique_ptr<CounterSource> {
+            try {
+              return std::make_unique<PmSource>(device, options.interval_us * 1000, options.counters);
+            } catch (const PmError& failure) {
+              refusal = {failure.what(), explain(failure.result()).reason};
+              return nullptr;
+            }
+          }};
 }
 
 int sample(const Options& options) {
@@ -71,29 +101,23 @@ int sample(const Options& options) {
     say(error);
     return kCannotWrite;
   }
-  std::string nvml_error;
-  std::unique_ptr<NvmlLibrary> nvml;
-  std::vector<std::unique_ptr<CounterSource>> sources;
+  LazyNvml nvml;
+  std::vector<SampledGpu> sampled;
   for (std::size_t i = 0; i < gpus.devices.size(); ++i) {
     trace::DeviceRecord& device = gpus.devices[i];
     const bool wanted = options.gpus.empty() || std::find(options.gpus.begin(), options.gpus.end(),
                                                           device.device) != options.gpus.end();
     if (!wanted) continue;
     device.name = spool->intern(gpus.names[i]);
-    try {
-      sources.push_back(std::make_unique<PmSource>(device, options.interval_us * 1000, options.counters));
-      continue;
-    } catch (const PmError& failure) {
-      if (!nvml && nvml_error.empty()) nvml = NvmlLibrary::open(nvml_error);
-      auto fallback = nvml_source(nvml.get(), device);
-      const std::string text = "GPU " + std::to_string(device.device) + ": no counters: " + failure.what() +
-                               (fallback ? "; PCIe rates by NVML instead, every 100 ms" : "; and no NVML");
-      say(text);
-      append_loss(*spool, trace::RecordKind::kCounter, explain(failure.result()).reason, -1, text);
-      if (fallback) sources.push_back(std::move(fallback));
-    }
+    SampledGpu& gpu = sampled.emplace_back();
+    gpu.device = device;
+    gpu.ways = {pm_way(options, device),
+                nvml_way<NvmlSource>(nvml, device, "PCIe rates by NVML, every 100 ms")};
+    gpu.counter = "nvlrx__bytes.sum";
+    if (std::find(options.counters.begin(), options.counters.end(), gpu.counter) != options.counters.end())
+      gpu.beside = nvml_way<NvlinkSource>(nvml, device, "NVLink bytes by NVML, every 50 ms");
   }
-  Sampler sampler(*spool, std::move(sources), {});
+  Sampler sampler(*spool, std::move(sampled), {.say = say});
   const int sampling = sampler.start(wait_for_end_of_input);
   if (sampling == 0) {
     spool->close();

@@ -6,6 +6,41 @@ namespace tferry::collector {
 namespace {
 
 constexpr unsigned kSent = 0, kReceived = 1;  // NVML_PCIE_UTIL_TX_BYTES, NVML_PCIE_UTIL_RX_BYTES
+// NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX: KiB of user data
+constexpr unsigned kNvlinkSent = 138, kNvlinkReceived = 139;
+constexpr unsigned kAllLinks = ~0U;
+
+/// nvmlFieldValue_t, as nvml.h has it since CUDA 11.
+struct FieldValue {
+  unsigned field = 0;
+  unsigned scope = 0;
+  long long timestamp_us = 0;
+  long long latency_us = 0;
+  int type = 0;
+  int result = 0;
+  union {
+    double as_double;
+    unsigned as_unsigned;
+    unsigned long as_long;
+    unsigned long long as_long_long = 0;
+  };
+};
+static_assert(sizeof(FieldValue) == 40);
+
+/// -1: neither an unsigned number nor one that may be one.
+std::int64_t number_in(const FieldValue& value) {
+  switch (value.type) {
+    case 1:  // NVML_VALUE_TYPE_UNSIGNED_INT
+      return value.as_unsigned;
+    case 2:  // NVML_VALUE_TYPE_UNSIGNED_LONG
+      return static_cast<std::int64_t>(value.as_long);
+    case 3:  // NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
+    case 4:  // NVML_VALUE_TYPE_SIGNED_LONG_LONG
+      return static_cast<std::int64_t>(value.as_long_long);
+    default:
+      return -1;
+  }
+}
 
 }  // namespace
 
@@ -17,6 +52,7 @@ struct NvmlLibrary::Calls {
   int (*handle)(unsigned, void**) = nullptr;
   int (*uuid)(void*, char*, unsigned) = nullptr;
   int (*throughput)(void*, unsigned, unsigned*) = nullptr;
+  int (*field_values)(void*, int, FieldValue*) = nullptr;  ///< null in old libraries
 };
 
 std::unique_ptr<NvmlLibrary> NvmlLibrary::open(std::string& error) {
@@ -35,6 +71,7 @@ std::unique_ptr<NvmlLibrary> NvmlLibrary::open(std::string& error) {
       resolve("nvmlErrorString", calls->error_string) && resolve("nvmlDeviceGetCount_v2", calls->count) &&
       resolve("nvmlDeviceGetHandleByIndex_v2", calls->handle) && resolve("nvmlDeviceGetUUID", calls->uuid) &&
       resolve("nvmlDeviceGetPcieThroughput", calls->throughput);
+  resolve("nvmlDeviceGetFieldValues", calls->field_values);
   if (!complete) {
     error = "libnvidia-ml.so.1 lacks calls that this program needs: it may be too old";
     return nullptr;
@@ -65,6 +102,34 @@ std::vector<NvmlLibrary::Device> NvmlLibrary::devices() {
     devices.push_back(device);
   }
   return devices;
+}
+
+Nvml::NvlinkTotals NvmlLibrary::nvlink_totals(const Device& device) {
+  NvlinkTotals totals;
+  if (calls_->field_values == nullptr) {
+    totals.error = "libnvidia-ml.so.1 lacks nvmlDeviceGetFieldValues: it may be too old";
+    return totals;
+  }
+  FieldValue values[2] = {};
+  values[0].field = kNvlinkReceived;
+  values[1].field = kNvlinkSent;
+  for (FieldValue& value : values) value.scope = kAllLinks;
+  int result = calls_->field_values(device.handle, 2, values);
+  for (const FieldValue& value : values) {
+    if (result == 0) result = value.result;
+  }
+  if (result != 0) {
+    totals.error = std::string("NVML answered for its NVLink counters: ") + calls_->error_string(result);
+    return totals;
+  }
+  const std::int64_t received = number_in(values[0]), sent = number_in(values[1]);
+  if (received < 0 || sent < 0) {
+    totals.error = "NVML gave its NVLink counters as a type that is no number of KiB";
+    return totals;
+  }
+  totals.received_bytes = received * 1024;
+  totals.sent_bytes = sent * 1024;
+  return totals;
 }
 
 std::int64_t NvmlLibrary::received_kb_per_s(const Device& device) {

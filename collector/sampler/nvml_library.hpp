@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include "collector/sampler/nvml.hpp"
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,21 +10,16 @@ namespace tferry::collector {
 
 /// The few calls of libnvidia-ml.so.1 that the sampler makes, resolved at run time: the library comes with
 /// the driver. Threads: one.
-class NvmlLibrary {
+class NvmlLibrary final : public Nvml {
  public:
-  struct Device {
-    void* handle = nullptr;
-    std::string uuid;  ///< "GPU-..."
-  };
-
   /// Null with a sentence in `error` if there is no such library or it does not work.
   static std::unique_ptr<NvmlLibrary> open(std::string& error);
-  ~NvmlLibrary();
+  ~NvmlLibrary() override;
 
-  std::vector<Device> devices();
-  /// KB/s over the last 20 ms, which the call takes about as long as; negative on failure.
-  std::int64_t received_kb_per_s(const Device& device);
-  std::int64_t sent_kb_per_s(const Device& device);
+  std::vector<Device> devices() override;
+  std::int64_t received_kb_per_s(const Device& device) override;
+  std::int64_t sent_kb_per_s(const Device& device) override;
+  NvlinkTotals nvlink_totals(const Device& device) override;
 
  private:
   struct Calls;

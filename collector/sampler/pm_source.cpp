@@ -57,12 +57,19 @@ PmSource::PmSource(trace::DeviceRecord device, std::int64_t interval_ns,
   }
   for (const std::string& counter : counters) {
     if (std::find(counters_.begin(), counters_.end(), counter) == counters_.end()) {
-      shortfall_ += (shortfall_.empty() ? "" : ", ") + counter;
+      shortfall_ += (shortfall_.empty() ? "" : ", ") + counter + why_not(counter);
     }
   }
   if (names.empty()) throw PmError("choosing counters in one pass", CUPTI_ERROR_INVALID_METRIC_NAME);
   for (const Metric& metric : metrics_) names_.push_back(metric.name.c_str());
   configure(interval_ns, names);
+}
+
+std::string PmSource::why_not(const std::string& counter) {
+  const std::string name = find_metric(counter, host_.base_metrics());
+  if (name.empty()) return " (this chip has none)";
+  // Alone it takes a pass where the driver lets it be had at all: a virtual machine may be shown less.
+  return host_.passes(std::span(&name, 1)) == 0 ? " (not offered here)" : " (fits no common pass)";
 }
 
 void PmSource::configure(std::int64_t interval_ns, std::span<const std::string> names) {

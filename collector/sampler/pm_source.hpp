@@ -32,6 +32,8 @@ class PmSource final : public CounterSource {
   std::string read(std::vector<CounterSample>& samples, bool& overflow) override;
 
  private:
+  /// In brackets, for a counter that is not among those that were chosen.
+  std::string why_not(const std::string& counter);
   void configure(std::int64_t interval_ns, std::span<const std::string> names);
   void reset_image();
   bool decode(std::vector<CounterSample>& samples, bool& overflow);

@@ -5,6 +5,7 @@
 #include "collector/testing/record_builder.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -22,6 +23,7 @@ class FakeCupti final : public CuptiApi {
   std::map<std::string, CUptiResult> answers;  ///< by call, such as "enable 10"; else success
   std::string holder_name;
   std::size_t dropped = 0;
+  std::atomic<int> flushes_begun = 0;
   /// Given back by the next plain and the next forced flush.
   std::vector<RecordBuilder> on_flush, on_forced_flush;
 
@@ -74,6 +76,7 @@ class FakeCupti final : public CuptiApi {
     return answer("configure_unified_memory " + std::to_string(which));
   }
   CUptiResult flush(bool forced) noexcept override {
+    ++flushes_begun;
     {
       std::unique_lock lock(mutex_);
       released_.wait(lock, [&] { return !hold_flush_; });

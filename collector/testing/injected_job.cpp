@@ -2,14 +2,16 @@
 // and ends in the way that it is told.
 //
 //   injected_job COLLECTOR COMMAND...    commands, in their order:
-//     launch N | endless | wait (for a byte on stdin) | unload | fork | exec PROGRAM
+//     launch N | endless | wait (for a byte on stdin) | unload | fork | workers N | exec PROGRAM
 //     exit | quick (_exit) | abort
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -21,6 +23,37 @@ Function symbol(void* library, const char* name) {
 int fail(const char* what) {
   std::fprintf(stderr, "injected_job: %s\n", what);
   return 9;
+}
+
+/// As a loader of data does: children that never touch the GPU work while the parent launches, and end in
+/// every way: by exit, by _exit, killed.
+bool work_with(int count, void (*launch)(int)) {
+  int work[2];
+  if (pipe(work) != 0) return false;
+  std::vector<pid_t> workers;
+  for (int i = 0; i < count; ++i) {
+    const pid_t worker = fork();
+    if (worker == 0) {
+      close(work[1]);
+      char byte;
+      if (read(work[0], &byte, 1) != 0) _exit(1);
+      if (i % 3 == 0) std::exit(0);
+      if (i % 3 == 1) _exit(0);
+      for (;;) pause();
+    }
+    workers.push_back(worker);
+  }
+  launch(count);
+  close(work[0]);
+  close(work[1]);
+  bool well = true;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    int status = 0;
+    if (i % 3 == 2) kill(workers[i], SIGKILL);
+    waitpid(workers[i], &status, 0);
+    well = well && (i % 3 == 2 ? WIFSIGNALED(status) : status == 0);
+  }
+  return well;
 }
 
 }  // namespace
@@ -56,6 +89,8 @@ int main(int argc, char** argv) {
       waitpid(child, &status, 0);
       if (status != 0) return fail("the child did not end well");
     }
+    if (command == "workers" && !work_with(std::atoi(argv[++i]), launch))
+      return fail("a worker did not end well");
     if (command == "exec") {
       execv(argv[i + 1], argv + i + 1);
       return fail("exec");

@@ -133,9 +133,13 @@ void title(trace::Session& session, const NameBook& names, Lane& lane) {
       if (const int direction = pcie_direction(name)) return pcie(session, lane, direction);
       const bool dram = name.contains(QLatin1String("dram"));
       const bool read = name.contains(QLatin1String("read"));
-      const bool nvlink = name.contains(QLatin1String("nvlrx")) || name.contains(QLatin1String("nvltx"));
-      lane.title = nvlink ? (name.contains(QLatin1String("nvlrx")) ? QStringLiteral("NVLink, received")
-                                                                   : QStringLiteral("NVLink, sent"))
+      // CUPTI's and NVML's names of them.
+      const bool nvlink_in =
+          name.contains(QLatin1String("nvlrx")) || name.contains(QLatin1String("nvlink_rx"));
+      const bool nvlink_out =
+          name.contains(QLatin1String("nvltx")) || name.contains(QLatin1String("nvlink_tx"));
+      lane.title = nvlink_in    ? QStringLiteral("NVLink, received")
+                   : nvlink_out ? QStringLiteral("NVLink, sent")
                    : dram
                        ? (read ? QStringLiteral("GPU memory, read") : QStringLiteral("GPU memory, written"))
                        : name;

@@ -1,59 +1,20 @@
 // One small job for each kind of thing that a recording knows, with known counts and bytes, by the CUDA
 // runtime.
 //
-//   tferry-sample-kinds copies|graphs|managed|memory|pools|streams|peers
+//   tferry-sample-kinds KIND      kinds: those of main()
 //
-// Prints what a recording has to show: "known WHAT COUNT" or "known WHAT COUNT of BYTES bytes", where WHAT is
-// a table of the session and a kind in it. Ends with "answer ok", or with the first thing that is wrong. Exit
-// code 77: not possible here (no GPU, one GPU for peers, no managed memory).
-#include <cuda_runtime.h>
+// Prints what a recording has to show (kinds.cuh says how). Ends with "answer ok", or with the first thing
+// that is wrong. Exit code 77: not possible here (no GPU, one GPU for peers, no managed memory).
+#include "kinds.cuh"
 
-#include <cstdio>
 #include <cstring>
 #include <map>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+namespace kinds {
 namespace {
 
 constexpr int kNotHere = 77;
-constexpr std::size_t kBytes = std::size_t{8} << 20;
-
-struct NotHere : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-void check(cudaError_t result, const char* what) {
-  if (result == cudaSuccess) return;
-  if (result == cudaErrorNoDevice || result == cudaErrorInsufficientDriver)
-    throw NotHere(cudaGetErrorString(result));
-  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(result));
-}
-#define CHECK(call) check((call), #call)
-
-void known(const char* what, long count, std::size_t bytes = 0) {
-  std::printf(bytes > 0 ? "known %s %ld of %zu bytes\n" : "known %s %ld\n", what, count, bytes);
-}
-
-void expect(bool right, const char* what) {
-  if (!right) throw std::runtime_error(std::string("wrong: ") + what);
-}
-
-__global__ void add(unsigned* words, std::size_t count, unsigned value) {
-  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count;
-       i += step) {
-    words[i] += value;
-  }
-}
-
-constexpr std::size_t kWords = kBytes / sizeof(unsigned);
-
-void launch(unsigned* words, unsigned value, cudaStream_t stream) {
-  add<<<128, 256, 0, stream>>>(words, kWords, value);
-  CHECK(cudaGetLastError());
-}
 
 /// Copies of every direction and host memory kind, and memsets.
 void copies() {
@@ -77,6 +38,18 @@ void copies() {
   known("memcpy device_to_device", kTimes, kTimes * kBytes);
   known("memcpy device_to_host", kTimes, kTimes * kBytes);
   known("memset", kTimes, kTimes * kBytes / 2);
+  const auto pair = [](const char* kind, const void* from, const void* to) {
+    known(kind, kTimes, kTimes * kBytes, "source_address=" + at(from) + " destination_address=" + at(to));
+  };
+  pair("memcpy host_to_device", pinned, device);
+  pair("memcpy host_to_device", pageable.data(), device);
+  pair("memcpy device_to_device", device, other);
+  pair("memcpy device_to_host", other, pinned);
+  known("memset", kTimes, kTimes * kBytes / 2, "address=" + at(other));
+  known("memcpy host_to_device", kTimes, 0, "source_kind=pinned destination_kind=device");
+  known("memcpy host_to_device", kTimes, 0, "source_kind=pageable destination_kind=device");
+  known("memcpy device_to_device", kTimes, 0, "source_kind=device destination_kind=device");
+  known("memcpy device_to_host", kTimes, 0, "source_kind=device destination_kind=pinned");
 }
 
 /// A captured graph of three kernels and a copy, launched again and again.
@@ -102,23 +75,8 @@ void graphs() {
   expect(word == 6 * kLaunches, "sum of the graph's kernels");
   known("kernel of_graphs", 3 * kLaunches);
   known("graph_launch", kLaunches);
-}
-
-/// Managed memory that the GPU faults in, and the host faults back.
-void managed() {
-  int concurrent = 0;
-  CHECK(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0));
-  if (concurrent == 0) throw NotHere("managed memory does not migrate by page here");
-  unsigned* words = nullptr;
-  CHECK(cudaMallocManaged(&words, kBytes));
-  std::memset(words, 0, kBytes);
-  launch(words, 5, nullptr);
-  CHECK(cudaDeviceSynchronize());
-  std::size_t sum = 0;
-  for (std::size_t i = 0; i < kWords; ++i) sum += words[i];
-  expect(sum == 5 * kWords, "sum on the host");
-  known("um_event migration_to_device", 1, kBytes);
-  known("um_event migration_to_host", 1, kBytes);
+  known("memcpy of_graphs", kLaunches, kLaunches * kBytes);
+  known("access graph", 2 * kLaunches);  // each launch names both buffers
 }
 
 /// Memory that is no plain device memory: managed, pinned, registered, and arrays, each with a size of its
@@ -166,9 +124,19 @@ void pools() {
     CHECK(cudaFreeAsync(second, nullptr));
   }
   CHECK(cudaDeviceSynchronize());
+  std::uint64_t threshold = 3 * kBytes;
+  CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
+  CHECK(cudaDeviceSetMemPool(0, pool));
+  for (int i = 0; i < 2; ++i) CHECK(cudaMemPoolTrimTo(pool, kBytes));
   CHECK(cudaMemPoolDestroy(pool));
   known("allocation alloc_async", kTimes, kTimes * kBytes);
   known("allocation pool", kTimes, kTimes * kBytes);
+  known("access argument", kTimes, 0, "api=pool");
+  known("pool_operation create", 1);
+  known("pool_operation set_attribute", 1, 0, "value=" + std::to_string(3 * kBytes));
+  known("pool_operation set_current", 1);
+  known("pool_operation trim", 2, 0, "value=" + std::to_string(kBytes));
+  known("pool_operation destroy", 1);
 }
 
 /// Streams of both priorities, each with kernels of its own.
@@ -212,17 +180,32 @@ void peers() {
   for (int i = 0; i < kTimes; ++i) CHECK(cudaMemcpyPeerAsync(memory[1], 1, memory[0], 0, kBytes, nullptr));
   CHECK(cudaDeviceSynchronize());
   known("memcpy peer", kTimes, kTimes * kBytes);
+  known("memcpy peer", kTimes, kTimes * kBytes, "source_device=0 destination_device=1");
+  known("memcpy peer", kTimes, kTimes * kBytes,
+        "source_address=" + at(memory[0]) + " destination_address=" + at(memory[1]));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> kinds = {
-      {"copies", copies}, {"graphs", graphs},   {"managed", managed}, {"memory", memory},
-      {"pools", pools},   {"streams", streams}, {"peers", peers}};
-  const auto kind = kinds.find(argc == 2 ? argv[1] : "");
+int run(const std::string& name) {
+  const std::map<std::string, void (*)()> kinds = {{"copies", copies},
+                                                   {"graphs", graphs},
+                                                   {"memory", memory},
+                                                   {"pools", pools},
+                                                   {"streams", streams},
+                                                   {"peers", peers},
+                                                   {"managed", managed},
+                                                   {"faults", faults},
+                                                   {"prefetched", prefetched},
+                                                   {"remote", remote},
+                                                   {"thrashing", thrashing},
+                                                   {"sync", sync},
+                                                   {"nvtx", nvtx},
+                                                   {"api", api},
+                                                   {"virtual", virtual_memory}};
+  const auto kind = kinds.find(name);
   if (kind == kinds.end()) {
-    std::fprintf(stderr, "usage: tferry-sample-kinds copies|graphs|managed|memory|pools|streams|peers\n");
+    std::fprintf(stderr, "usage: tferry-sample-kinds");
+    for (const auto& [known, ignored] : kinds) std::fprintf(stderr, " %s", known.c_str());
+    std::fprintf(stderr, " (one of them)\n");
     return 2;
   }
   try {
@@ -237,3 +220,8 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
+
+}  // namespace
+}  // namespace kinds
+
+int main(int argc, char** argv) { return kinds::run(argc == 2 ? argv[1] : ""); }
