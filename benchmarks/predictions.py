@@ -95,7 +95,8 @@ class Predictions:
         recorded = self.tool(f"{job}.profile", ["profile", "--counters", "off", "-o", session, "--", *command, "--steps",
                                                 str(RECORDED)])
         self.tool(f"{job}.analyze", ["analyze", session, "--oversubscribe", FACTOR])
-        facts = self.sessions.row(session, "SELECT budget_bytes, bound_ns, predicted_ns, sha256 FROM bound, plan "
+        facts = self.sessions.row(session, "SELECT bound.budget_bytes AS budget_bytes, bound.bound_ns AS bound_ns, "
+                                           "plan.predicted_ns AS predicted_ns, plan.sha256 AS sha256 FROM bound, plan "
                                            "ORDER BY plan.id DESC, bound.id DESC LIMIT 1")
         if os.path.getsize(session) <= self.arguments.most_MiB * cells.MIB:
             shutil.copyfile(session, os.path.join(self.arguments.out, job + ".tferry"))
