@@ -100,7 +100,14 @@ std::span<const Migration> session_migrations() {
        "NULL, "
        "asked_ns INTEGER NOT NULL, granted_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL);"
        "INSERT INTO enumeration(name, value, label) VALUES('allocation_api', 8, 'host_register'), "
-       "('allocation_api', 9, 'array')"}};
+       "('allocation_api', 9, 'array')"},
+      {5,  // by which way contents go
+       "ALTER TABLE bound ADD COLUMN route TEXT;"
+       "ALTER TABLE plan ADD COLUMN route TEXT;"
+       "ALTER TABLE plan ADD COLUMN link_known_by TEXT;"
+       "ALTER TABLE plan ADD COLUMN link_reached REAL;"
+       "ALTER TABLE plan ADD COLUMN link_copy_ns REAL;"
+       "ALTER TABLE run ADD COLUMN route TEXT"}};
   return kMigrations;
 }
 

@@ -12,7 +12,7 @@ namespace tferry::trace {
 // SessionRows; docs/schema.md documents them, and a test compares the two.
 
 inline constexpr std::int64_t kSessionApplicationId = 0x54'46'52'59;  // "TFRY", PRAGMA application_id
-inline constexpr int kSessionVersion = 5;                             // PRAGMA user_version
+inline constexpr int kSessionVersion = 6;                             // PRAGMA user_version
 
 /// One step forward, from `from` to from + 1.
 struct Migration {
