@@ -112,7 +112,7 @@ TEST_F(SessionTest, RefusesWhatIsNoSessionWithAReason) {
 TEST_F(SessionTest, RefusesANewerVersion) {
   write_kernels();
   Database(path(), Database::Mode::kReadWrite).execute("PRAGMA user_version=12");
-  EXPECT_NE(error_of("a.tferry", Reason::kNewer).find("schema version 12, this tferry knows up to 5"),
+  EXPECT_NE(error_of("a.tferry", Reason::kNewer).find("schema version 12, this tferry knows up to 6"),
             std::string::npos);
 }
 
