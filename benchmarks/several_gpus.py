@@ -17,15 +17,18 @@ Parts (--parts), in this order; each has a limit of its own, and the others run 
     route       one hot GPU and idle neighbours: steps of one rank by each route, in turns
 Set-ups: natural (every GPU by its own link), one_link (all host traffic by the first GPU's link), two_links (by the first and
 the third one's, with four GPUs); only where they are named: pair and pair_one_link (the same with the first two GPUs of a
-larger machine), one_gpu (two ranks on the first GPU, gloo, exchanging the loss alone). Parts, set-ups and intervals are taken in the
+larger machine), one_gpu (two ranks on the first GPU, gloo, exchanging the loss alone), no_p2p (natural, but gradients go through
+host memory, NCCL_P2P_DISABLE=1, as on machines without NVLink: before its cells lib/all_reduce.py is recorded with that and
+without, and where the PCIe counters say that sums do not go that way, its cells are left out). Parts, set-ups and intervals are taken in the
 order in which they are named; what is left of the time is shared evenly by the cases of the table.
 What this tferry has no option for is skipped and said.
 
 Files in --out: several_gpus_raw.json, several_gpus_log.txt, calibration.json, calibration.txt, and gzipped sessions ranks.tferry.gz,
-copies.tferry.gz and turns.tferry.gz (the last run under a plan with turns).
+copies.tferry.gz, turns.tferry.gz (the last run under a plan with turns) and sums.tferry.gz (of no_p2p).
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
@@ -35,7 +38,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (cells, contention_check, coordination_results, ranked, recordings,  # noqa: E402
+from lib import (cells, contention_check, coordination_results, gradient_way, ranked, recordings,  # noqa: E402
                  several_gpus_results)
 
 PARTS = ("calibrate", "profile", "copies", "table", "route")
@@ -45,12 +48,16 @@ ROWS = {"lms_fair": ("--policy", "lms", "--coordinate", "off"),
         "ours_fair": ("--plan", "SESSION", "--coordinate", "off"),
         "ours_coordinated": ("--plan", "SESSION", "--coordinate", "orchestrate")}
 # With --short, where no link is shared and turns have nothing to do.
-SHORT = {"natural": ("lms_fair", "ours_fair", "ours_coordinated"), "pair": ("lms_fair", "ours_fair", "ours_coordinated")}
+SHORT = {setup: ("lms_fair", "ours_fair", "ours_coordinated") for setup in ("natural", "pair", "no_p2p")}
 # One hot GPU: each route without a plan, and the direct one and both with plans made while the job runs.
 ROUTES = (("lms", "direct"), ("lms", "neighbour"), ("lms", "both"), ("ours", "direct"), ("ours", "both"))
 EXCHANGE = {"natural": "gradients", "one_link": "gradients", "two_links": "gradients", "pair": "gradients",
-            "pair_one_link": "gradients", "one_gpu": "loss"}
-ASKED_FOR = ("pair", "pair_one_link", "one_gpu")  # measured where --setups names them
+            "pair_one_link": "gradients", "one_gpu": "loss", "no_p2p": "gradients_by_host"}
+ASKED_FOR = ("pair", "pair_one_link", "one_gpu", "no_p2p")  # measured where --setups names them
+OF_TWO_RANKS = ("pair", "pair_one_link", "one_gpu")
+# Of a set-up's jobs. NCCL chooses other kernels and grids without peers, so that plans need a recording of their own.
+VARIABLES = {"one_gpu": {"CUDA_VISIBLE_DEVICES": "0"}, "no_p2p": {"NCCL_P2P_DISABLE": "1"}}
+WAYS = {"natural": "gradients_over_pcie/{}", "no_p2p": "gradients_over_pcie/{}_no_p2p"}
 BURST = {1: 8, 16: 16}  # steps of a turn, whole rounds between synchronisations
 SKIPPED = 2  # first steps of a burst: in the pause before them the link has caught up
 WARM_UP = {1: {"lms": 1, "ours": 2}, 16: {"lms": 1, "ours": 1}}  # bursts before the turns: a plan is found and adopted
@@ -64,7 +71,31 @@ NAMES = {2: "two_gpus", 4: "four_gpus", 8: "eight_gpus"}
 
 
 def ranks_of(setup, gpus):
-    return 2 if setup in ASKED_FOR else gpus
+    return 2 if setup in OF_TWO_RANKS else gpus
+
+
+def exchange_word(setup):
+    """What --exchange of the job is."""
+    return EXCHANGE[setup].removesuffix("_by_host")
+
+
+def in_words(variables, command):
+    return " ".join([f"{name}={value}" for name, value in variables.items()] + command)
+
+
+@contextlib.contextmanager
+def environment(variables):
+    """For jobs started inside: these variables are none of this process's own."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def setup_name(setup, gpus):
@@ -101,6 +132,7 @@ class SeveralGpus:
         self.run_help = "--route" if arguments.dry_run else self.sessions.ask("run", "--help")
         self.plans = {}  # by what is exchanged: session and facts
         self.recorded = set()  # what was tried
+        self.summed = False  # whether it was asked by which way sums go
         self.port = arguments.port
 
     def left(self):
@@ -137,7 +169,7 @@ class SeveralGpus:
     def execute(self, name, command, limit_s, environment=None):
         """One command; None when it was not run, an error when it failed."""
         if self.arguments.dry_run:
-            print(f"{name}: {' '.join(command)}")
+            print(f"{name}: {in_words(environment or {}, command)}")
             return None
         if self.left() < 15:
             self.raw.add({"cell": name, "skipped": "no time left"})
@@ -184,17 +216,20 @@ class SeveralGpus:
     def gpt2(self, *options):
         return [self.arguments.python, self.programs.find("gpt2.py"), *options]
 
-    def profile(self):
-        self.recorded.add("gradients")
-        session = os.path.join(self.folder, "ranks.tferry")
-        self.execute("profile", [
+    def profile(self, exchange="gradients"):
+        self.recorded.add(exchange)
+        by_host = exchange == "gradients_by_host"
+        name = "ranks_by_host.tferry" if by_host else "ranks.tferry"
+        session = os.path.join(self.folder, name)
+        self.execute("profile.no_p2p" if by_host else "profile", [
             self.tferry, "profile", "--counter-interval", "500us", "-o", session, "--", self.arguments.python, "-m",
             "torch.distributed.run", "--nproc-per-node", str(self.gpus), "--master-port", self.next_port(),
-            self.programs.find("gpt2.py"), "--warmup", "2", "--steps", "4", "--backend", "nccl"], 90)
+            self.programs.find("gpt2.py"), "--warmup", "2", "--steps", "4", "--backend", "nccl"], 90,
+            VARIABLES["no_p2p"] if by_host else None)
         try:
-            self.analyze("gradients", session)
+            self.analyze(exchange, session)
         finally:
-            self.give_out(session, "ranks.tferry")
+            self.give_out(session, name)
 
     def record_plain(self):
         """A session of one rank that exchanges nothing, for plans of steps in which ranks do not meet."""
@@ -217,11 +252,11 @@ class SeveralGpus:
     def plan_for(self, exchange, every):
         """The plan of the steps that most of the time is spent in: with an exchange in each of them, or without, which also
         serves where the former could not be recorded."""
-        if exchange == "gradients" and every == 1:
-            if "gradients" not in self.recorded:
-                self.attempt("profile", self.profile)
-            if "gradients" in self.plans:
-                return self.plans["gradients"]
+        if exchange.startswith("gradients") and every == 1:
+            if exchange not in self.recorded:
+                self.attempt("profile", lambda: self.profile(exchange))
+            if exchange in self.plans:
+                return self.plans[exchange]
         if "loss" not in self.plans:
             self.record_plain()
         return self.plans["loss"]
@@ -254,9 +289,43 @@ class SeveralGpus:
         parts = self.chosen("parts", PARTS)
         reserved = ROUTE_S if "route" in parts[parts.index("table"):] and "--route" in self.run_help else 0
         for number, (setup, every) in enumerate(cases):
+            if setup == "no_p2p" and not self.by_host():
+                continue
             weights = [len(self.rows_of(case[0])) for case in cases[number:]]
             share = max((self.left() - reserved) * weights[0] / sum(weights), 60)
             self.attempt(f"{setup}.{every}", lambda setup=setup, every=every, share=share: self.case(setup, every, share))
+
+    def by_host(self):
+        """Whether gradients of no_p2p go through host memory, as far as is known; asked once."""
+        ways = self.raw.data.setdefault("gradient_ways", {})
+        if not self.summed:
+            self.summed = True
+            for setup in ("natural", "no_p2p"):
+                self.attempt("sums." + setup, lambda setup=setup: self.sums(setup, ways))
+        taken = ways.get("no_p2p", {}).get("way", "unknown")
+        if taken == "between the GPUs":
+            self.raw.add({"cell": "no_p2p", "skipped": "gradients do not go through host memory with NCCL_P2P_DISABLE=1"})
+            return False
+        self.say(f"no_p2p: gradients go by {taken}")
+        return True
+
+    def sums(self, setup, ways):
+        """Bytes over PCIe while NCCL sums a buffer over all GPUs."""
+        session = os.path.join(self.folder, f"sums.{setup}.tferry")
+        cell = self.execute("sums." + setup, [
+            self.tferry, "profile", "--counter-interval", "500us", "-o", session, "--", self.arguments.python,
+            self.helper("launch_ranks.py"), str(self.gpus), self.next_port(), self.arguments.python,
+            self.helper("all_reduce.py")], 60, VARIABLES.get(setup))
+        if cell is None:
+            return
+        ranks = gradient_way.ranks_of(cell["stdout"])
+        by_need, why = gradient_way.bytes_by_need(self.sessions, session, ranks)
+        ways[setup] = {"claim": WAYS[setup].format(setup_name("natural", self.gpus)), "by_need": by_need, "unknown": why,
+                       "way": gradient_way.way(by_need), "ranks": ranks}
+        if setup == "no_p2p":
+            self.give_out(session, "sums.tferry")
+        self.raw.write()
+        self.say(f"sums.{setup}: {ways[setup]['way']}, {by_need} of what has to be sent and received crosses PCIe {why}")
 
     def offered_setups(self):
         found = []
@@ -278,7 +347,7 @@ class SeveralGpus:
     def rank_job(self, setup, every, ranks):
         return [self.arguments.python, self.helper("launch_ranks.py"), str(ranks), self.next_port(),
                 *self.gpt2("--warmup", "0", "--steps", "100000", "--pause-every", str(BURST[every]), "--synchronise",
-                           str(every), "--exchange", EXCHANGE[setup], "--backend", "gloo" if setup == "one_gpu" else "nccl")]
+                           str(every), "--exchange", exchange_word(setup), "--backend", "gloo" if setup == "one_gpu" else "nccl")]
 
     def helper(self, name):
         return os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", name)
@@ -304,16 +373,11 @@ class SeveralGpus:
                     for row in self.rows_of(setup)}
         if self.arguments.dry_run:
             for row, command in commands.items():
-                print(f"{name}.{every}.{row}: {' '.join(command)}")
+                print(f"{name}.{every}.{row}: {in_words(VARIABLES.get(setup, {}), command)}")
             return
-        if setup == "one_gpu":
-            os.environ["CUDA_VISIBLE_DEVICES"] = "0"
-        try:
+        with environment(VARIABLES.get(setup, {})):
             jobs, runs = self.take_turns(f"{name}.{every}", commands, every, ranks, plan, until,
                                          sum(route != "direct" for route in routes_of(setup, self.gpus) or []))
-        finally:
-            if setup == "one_gpu":
-                del os.environ["CUDA_VISIBLE_DEVICES"]
         for row, found in runs.items():
             summary = cells.read_json(os.path.join(self.folder, f"{name}.{every}.{row}.run.json"))
             told = {"turns": coordination_results.turns_of(summary), "moved": coordination_results.moved_of(summary)}

@@ -16,7 +16,13 @@ from lib import contention_check, ranked  # noqa: E402
 # Stands for an interpreter with PyTorch: runs scripts, but torchrun's as one process.
 PYTHON = """#!/bin/sh
 if [ "$1" = -m ]; then exit 0; fi
-case "$1" in *both_ways.py) cat "$FAKE_COPIES"; exit 0;; esac
+case "$1" in
+  *both_ways.py) cat "$FAKE_COPIES"; exit 0;;
+  *all_reduce.py)
+    printf '{"rank": %%s, "gpu": %%s, "ranks": %%s, "bytes": 1000, "count": 10, "begin_ns": 0, "end_ns": 100}\n' \
+      "$RANK" "$LOCAL_RANK" "$WORLD_SIZE"
+    echo "$NCCL_P2P_DISABLE" >> "$FAKE_COPIES.variables"; exit 0;;
+esac
 exec %s "$@"
 """
 # Stands for samples/python/gpt2.py: steps of a length that depends on how tferry run was asked.
@@ -62,6 +68,14 @@ elif words[0] == "analyze":
     if "-o" in words:
         open(value("-o"), "w").close()
 elif words[0] == "query":
+    if words[1] == "SELECT id FROM device":
+        print(json.dumps({"tables": [{"rows": [{"id": 1}, {"id": 2}]}]}))
+        sys.exit()
+    if "FROM counter" in words[1]:
+        by_host = "no_p2p" in words[2] and not os.environ.get("FAKE_PEERS")
+        covered = 50 if os.environ.get("FAKE_NO_COUNTERS") else 100
+        print(json.dumps({"tables": [{"rows": [{"total": 11000 if by_host else 100, "covered": covered}]}]}))
+        sys.exit()
     row = ({"n": 4, "known": 4, "took": 280, "solo": 200, "lost": 80, "by_": "measured"} if "transfer" in words[1]
            else {"budget_bytes": 4000, "predicted_ns": 1, "bound_ns": 1, "in_memory_ns": 1})
     print(json.dumps({"tables": [{"rows": [row]}]}))
@@ -161,6 +175,40 @@ class Script(unittest.TestCase):
         raw, measured = self.run_script("plain", "--parts", "table,route", "--every", "16")
         self.assertIn("ours_vs_fair/gpt2_fp32/1.5/two_gpus/16", measured)
         self.assertEqual({cell["cell"] for cell in raw["cells"] if "skipped" in cell}, {"one_link", "route"})
+
+    def test_gradients_through_host_memory_are_shown_to_go_there_before_they_are_measured(self):
+        only = ("--parts", "table", "--setups", "no_p2p", "--every", "1", "--rows", "ours_fair,ours_coordinated")
+        raw, measured = self.run_script("host", *only)
+        self.assertEqual([cell for cell in raw["cells"] if cell.get("error")], [])
+        self.assertEqual(measured["gradients_over_pcie/two_gpus"]["subject"]["samples"], [0.01])
+        self.assertEqual(measured["gradients_over_pcie/two_gpus_no_p2p"]["subject"]["samples"], [1.1])
+        self.assertIn("NCCL through host memory", measured["ours_vs_fair/gpt2_fp32/1.5/two_gpus_no_p2p/1"]["note"])
+        self.assertTrue(os.path.exists(os.path.join(self.bundle, "host", "sums.tferry.gz")))
+        with open(os.path.join(self.bundle, "copies.variables"), encoding="utf-8") as file:
+            self.assertEqual(file.read().split("\n")[:4], ["", "", "1", "1"])
+
+    def test_gradients_that_go_another_way_are_not_measured(self):
+        only = ("--parts", "table", "--setups", "no_p2p", "--every", "16", "--rows", "ours_fair,ours_coordinated")
+        raw, measured = self.run_script("peers", *only, FAKE_PEERS="1")
+        self.assertEqual(measured["gradients_over_pcie/two_gpus_no_p2p"]["subject"]["samples"], [0.01])
+        self.assertNotIn("ours_vs_fair/gpt2_fp32/1.5/two_gpus_no_p2p/16", measured)
+        self.assertIn("skipped", raw["cells"][-1])
+
+    def test_where_the_counters_do_not_tell_the_way_is_unknown_and_said(self):
+        only = ("--parts", "table", "--setups", "no_p2p", "--every", "16", "--rows", "ours_fair,ours_coordinated")
+        raw, measured = self.run_script("unknown", *only, FAKE_NO_COUNTERS="1")
+        self.assertNotIn("gradients_over_pcie/two_gpus_no_p2p", measured)
+        self.assertEqual(raw["gradient_ways"]["no_p2p"]["way"], "unknown")
+        self.assertIn("sampled for 50 %", raw["gradient_ways"]["no_p2p"]["unknown"])
+        self.assertIn("ours_vs_fair/gpt2_fp32/1.5/two_gpus_no_p2p/16", measured)
+
+    def test_a_dry_run_tells_the_variables(self):
+        text, _ = self.run_script("dry_host", "--dry-run", "--parts", "table", "--setups", "no_p2p")
+        for line in ("sums.natural: ", "sums.no_p2p: NCCL_P2P_DISABLE=1 ", "profile.no_p2p: NCCL_P2P_DISABLE=1 ",
+                     "two_gpus_no_p2p.1.ours_fair: NCCL_P2P_DISABLE=1 ", "two_gpus_no_p2p.16.lms_fair: NCCL_P2P_DISABLE=1 "):
+            self.assertIn("\n" + line, "\n" + text)
+        self.assertIn("--exchange gradients --backend nccl", text)
+        self.assertNotIn("--route", text)
 
     def test_a_dry_run_tells_the_commands(self):
         text, _ = self.run_script("dry", "--dry-run", "--gpus", "4", "--orchestrate", "--slot-order deadline")

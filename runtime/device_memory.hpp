@@ -165,6 +165,9 @@ class DeviceMemory {
   bool make_room(std::size_t chunks, std::int64_t& parked_bytes);
   bool evict(Block& block, std::span<const std::uint32_t> pieces);
   void open_detour();
+  void close_detour();
+  void took_route(trace::CopyRoute::Way way);
+  bool by_route_of(const trace::FlatPlan& plan) const;
   CUresult move_in(CUdeviceptr target, const void* source, std::size_t bytes);
   CUresult move_out(void* target, CUdeviceptr source, std::size_t bytes, CUstream stream);
   void note_detour();

@@ -6,9 +6,6 @@
 namespace tferry::runtime {
 namespace {
 
-/// Of a copy by both links, the part that takes the detour: a little less than half, since it begins and ends
-/// later by the way of its first and last piece over NVLink.
-constexpr std::size_t kRelayedOf32 = 15;
 constexpr std::size_t kAlignment = 4096;
 
 /// The neighbour's context while it lives.
@@ -139,7 +136,7 @@ bool NeighbourLink::make_lane(Lane& lane, bool in, CUdeviceptr stages) {
 
 std::size_t NeighbourLink::share(std::size_t bytes) const {
   if (way_ == trace::CopyRoute::Way::kNeighbour) return bytes;
-  const std::size_t part = bytes * kRelayedOf32 / 32 / kAlignment * kAlignment;
+  const std::size_t part = bytes * trace::kRelayedOf32 / 32 / kAlignment * kAlignment;
   return part >= piece_ / 4 ? part : 0;
 }
 

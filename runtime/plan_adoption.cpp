@@ -71,8 +71,11 @@ void DeviceMemory::adopt_plan() {
   count_set_up(before);
   restore(0);
   count(counters_.plan_adoptions);
-  counters_.plan_predicted_ns = plan.plan().predicted_ns;
-  counters_.plan_bound_ns = plan.plan().bound_ns;
+  // Times by another way tell nothing of this one.
+  const bool comparable = by_route_of(plan.plan());
+  counters_.plan_route = static_cast<std::int64_t>(trace::route_taken(plan.plan().route));
+  counters_.plan_predicted_ns = comparable ? plan.plan().predicted_ns : 0;
+  counters_.plan_bound_ns = comparable ? plan.plan().bound_ns : 0;
   counters_.plan_in_memory_ns = plan.plan().in_memory_ns;
   counters_.plan_forced_bytes = plan.plan().forced_bytes;
   plan.followed = plan.follower.counts().followed;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 
 namespace tferry::runtime {
 namespace {
@@ -254,7 +255,12 @@ bool DeviceMemory::all_change_to(DevicePlan& plan) {
 /// Leaves a plan under which iterations take longer than without it.
 void DeviceMemory::judge_plan() {
   if (plan_ == nullptr) return;
-  const PlanJudge::Verdict verdict = plan_->judge.judge(plan_->plan().predicted_ns);
+  const std::int64_t predicted = plan_->plan().predicted_ns;
+  // A prediction for another way of the copies is none; iterations without the plan are compared all the
+  // same.
+  const bool comparable = predicted <= 0 || by_route_of(plan_->plan());
+  const PlanJudge::Verdict verdict =
+      plan_->judge.judge(comparable ? predicted : std::numeric_limits<std::int64_t>::max());
   if (verdict == PlanJudge::Verdict::kStay) return;
   if (verdict == PlanJudge::Verdict::kTry) {
     status_.say(2, "GPU %d: %s is left for some iterations, to see what they take without it", ordinal_,

@@ -32,6 +32,7 @@ bool for_each_run(std::span<const std::uint32_t> pieces, std::size_t most, Neigh
 }  // namespace
 
 void DeviceMemory::open_detour() {
+  took_route(trace::CopyRoute::Way::kDirect);
   if (!may_evict_ || config_.route.way == trace::CopyRoute::Way::kDirect) return;
   std::string why;
   detour_ = NeighbourLink::open(driver_, device_, config_.route, why);
@@ -39,12 +40,13 @@ void DeviceMemory::open_detour() {
     status_.say(0, "GPU %d: copies go by its own link: %s", ordinal_, why.c_str());
     return;
   }
+  took_route(detour_->way());
   status_.say(1, "GPU %d: copies go by the link of GPU %d%s", ordinal_, detour_->via(),
               detour_->way() == trace::CopyRoute::Way::kBoth ? " as well as by its own" : "");
 }
 
 void DeviceMemory::neighbour_ended(CUdevice neighbour) {
-  if (detour_ && detour_->via() == neighbour) detour_.reset();
+  if (detour_ && detour_->via() == neighbour) close_detour();
 }
 
 /// Says once that the detour was given up.
@@ -53,7 +55,21 @@ void DeviceMemory::note_detour() {
   status_.say(0,
               "GPU %d: the driver refused a copy by the link of GPU %d; from here on all go by its own link",
               ordinal_, detour_->via());
+  close_detour();
+}
+
+void DeviceMemory::close_detour() {
   detour_.reset();
+  counters_.route = static_cast<std::int64_t>(trace::RouteTaken::kLeft);
+}
+
+void DeviceMemory::took_route(trace::CopyRoute::Way way) {
+  counters_.route = static_cast<std::int64_t>(trace::route_taken(way));
+}
+
+/// Whether copies go by the way that the plan's prediction is for, and always did.
+bool DeviceMemory::by_route_of(const trace::FlatPlan& plan) const {
+  return counters_.route == static_cast<std::int64_t>(trace::route_taken(plan.route));
 }
 
 CUresult DeviceMemory::move_in(CUdeviceptr target, const void* source, std::size_t bytes) {

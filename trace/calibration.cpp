@@ -74,6 +74,23 @@ std::optional<double> link_rate(const Calibration& calibration, int gpu, std::st
   return best == nullptr ? std::nullopt : std::optional(best->median);
 }
 
+std::optional<RouteRates> route_rates(const Calibration& calibration, int gpu, CopyRoute::Way way) {
+  if (way == CopyRoute::Way::kDirect) return std::nullopt;
+  const bool both = way == CopyRoute::Way::kBoth;
+  RouteRates rates;
+  for (const CalibratedFigure& figure : calibration.figures) {
+    const bool fits = figure.what == "relay" && figure.gpus.size() == 2 && figure.gpus.front() == gpu &&
+                      figure.gpu == (both ? -1 : gpu) && figure.beside == (both ? "direct" : "idle");
+    if (!fits || (rates.via >= 0 && figure.gpus.back() != rates.via)) continue;
+    rates.via = figure.gpus.back();
+    (figure.direction == "h2d"   ? rates.h2d
+     : figure.direction == "d2h" ? rates.d2h
+                                 : rates.both) = figure.median;
+  }
+  const bool known = rates.h2d > 0 && rates.d2h > 0 && rates.both > 0;
+  return known ? std::optional(rates) : std::nullopt;
+}
+
 std::vector<SharedGroup> shared_groups(const Calibration& calibration, double threshold) {
   std::vector<SharedGroup> groups;
   for (const char* direction : {"h2d", "d2h", "both"}) {

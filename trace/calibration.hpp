@@ -1,5 +1,7 @@
 #pragma once
 
+#include "trace/copy_route.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -68,6 +70,14 @@ const CalibratedFigure* find_figure(const Calibration& calibration, std::string_
 /// The rate of one GPU's link by the largest piece that was measured alone; unset: not measured.
 std::optional<double> link_rate(const Calibration& calibration, int gpu, std::string_view direction,
                                 std::string_view beside = "");
+
+/// What copies of a GPU reach by a way that another GPU's link is part of, that one idle: bytes/s.
+struct RouteRates {
+  int via = -1;                       ///< ordinal of the other GPU
+  double h2d = 0, d2h = 0, both = 0;  ///< the last one: both ways at once, in sum
+};
+/// Unset: not measured, or the way is the direct one.
+std::optional<RouteRates> route_rates(const Calibration& calibration, int gpu, CopyRoute::Way way);
 
 /// GPUs that slow each other down: something between them and the host's memory is shared.
 struct SharedGroup {

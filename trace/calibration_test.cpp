@@ -78,6 +78,37 @@ TEST(LinkRate, IsThatOfTheLargestPiece) {
   EXPECT_FALSE(link_rate(machine, 1, "h2d"));
 }
 
+TEST(RouteRates, AreThoseOfAnIdleNeighbour) {
+  Calibration machine;
+  const auto relay = [&](int gpu, const char* direction, const char* beside, double rate) {
+    CalibratedFigure figure = copy(0, 0, direction, rate, beside);
+    figure.what = "relay";
+    figure.gpus = {0, 1};
+    figure.gpu = gpu;
+    machine.figures.push_back(figure);
+  };
+  for (const char* direction : {"h2d", "d2h", "both"}) {
+    relay(0, direction, "idle", 54e9);
+    relay(0, direction, "busy", 20e9);
+    relay(1, direction, "busy", 35e9);
+    relay(-1, direction, "busy", 55e9);
+    relay(0, direction, "direct", 50e9);
+    relay(-1, direction, "direct", 105e9);
+  }
+  const auto neighbour = route_rates(machine, 0, CopyRoute::Way::kNeighbour);
+  ASSERT_TRUE(neighbour);
+  EXPECT_EQ(neighbour->via, 1);
+  EXPECT_DOUBLE_EQ(neighbour->h2d, 54e9);
+  const auto both = route_rates(machine, 0, CopyRoute::Way::kBoth);
+  ASSERT_TRUE(both);
+  EXPECT_DOUBLE_EQ(both->d2h, 105e9);
+  EXPECT_DOUBLE_EQ(both->both, 105e9);
+  EXPECT_FALSE(route_rates(machine, 0, CopyRoute::Way::kDirect));
+  EXPECT_FALSE(route_rates(machine, 1, CopyRoute::Way::kBoth));
+  machine.figures.pop_back();
+  EXPECT_FALSE(route_rates(machine, 0, CopyRoute::Way::kBoth)) << "both ways at once was not measured";
+}
+
 TEST(CalibrationFile, IsReadAsItWasWritten) {
   Calibration machine;
   machine.created = "2026-11-30T12:00:00Z";

@@ -31,6 +31,26 @@ std::optional<CopyRoute> parse_one(std::string_view text) {
 
 }  // namespace
 
+std::string_view route_name(CopyRoute::Way way) {
+  switch (way) {
+    case CopyRoute::Way::kDirect:
+      break;
+    case CopyRoute::Way::kNeighbour:
+      return "neighbour";
+    case CopyRoute::Way::kBoth:
+      return "both";
+  }
+  return "direct";
+}
+
+std::optional<CopyRoute::Way> route_named(std::string_view name) {
+  using enum CopyRoute::Way;
+  for (const CopyRoute::Way way : {kDirect, kNeighbour, kBoth}) {
+    if (name == route_name(way)) return way;
+  }
+  return std::nullopt;
+}
+
 std::optional<CopyRoute> parse_copy_route(std::string_view text, int local_rank) {
   std::vector<CopyRoute> routes;
   while (true) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -15,6 +16,15 @@ struct CopyRoute {
   Way way = Way::kDirect;
   int via = -1;  ///< ordinal of the neighbour as the process sees it; -1: the next one that can be reached
 };
+
+/// Of a copy by both ways, the part of 32 that goes by the neighbour: a little less than half, since that
+/// part begins and ends later by the way of its first and last piece over NVLink.
+inline constexpr std::size_t kRelayedOf32 = 15;
+
+/// "direct", "neighbour", "both".
+std::string_view route_name(CopyRoute::Way way);
+/// The way of that name; nothing for other text.
+std::optional<CopyRoute::Way> route_named(std::string_view name);
 
 /// "direct", "auto", "neighbour", "both", the last two with ":N" for GPU N; several with commas between are
 /// for the local ranks in turn. Nothing for other text.

@@ -25,6 +25,14 @@ TEST(CopyRoute, OfSeveralEachLocalRankHasItsOwn) {
   EXPECT_EQ(parse_copy_route(routes, -1)->way, Way::kDirect) << "no rank is known";
 }
 
+TEST(CopyRoute, AWayIsKnownByItsWord) {
+  for (const Way way : {Way::kDirect, Way::kNeighbour, Way::kBoth}) {
+    EXPECT_EQ(route_named(route_name(way)), way);
+    EXPECT_EQ(parse_copy_route(route_name(way), 0)->way, way);
+  }
+  EXPECT_FALSE(route_named("auto"));
+}
+
 TEST(CopyRoute, OtherTextIsNone) {
   for (const char* text : {"", "fast", "direct:1", "neighbour:", "both:x", "both:-1", "both:1x", "both:99999",
                            "direct,", ",direct", "neighbour:0 "})

@@ -19,7 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the arrays are written as they are");
 
 constexpr std::uint64_t kMagic = 0x4e41'4c50'5446'5403;  // "\3TFTPLAN"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kMaxFileBytes = 256 << 20;
 
 /// The start of the file. After it, each without padding: operations, names, tensors, places, leaves,
@@ -31,7 +31,7 @@ struct Header {
   std::uint64_t chunk_bytes = 0, budget_bytes = 0;
   std::int64_t predicted_ns = 0, bound_ns = 0, in_memory_ns = 0, forced_bytes = 0;
   std::uint32_t operations = 0, names = 0, tensors = 0, places = 0, leaves = 0, returns = 0;
-  std::uint32_t name_bytes = 0, reserved = 0;
+  std::uint32_t name_bytes = 0, route = 0;
 };
 using Checksum = std::uint64_t;
 
@@ -88,6 +88,7 @@ void take_arrays(std::span<const std::byte> file, const Header& header, FlatPlan
   plan.bound_ns = header.bound_ns;
   plan.in_memory_ns = header.in_memory_ns;
   plan.forced_bytes = header.forced_bytes;
+  plan.route = static_cast<CopyRoute::Way>(header.route);
   std::span<const std::byte> rest = file.subspan(sizeof header);
   take(rest, plan.operations, header.operations);
   take(rest, plan.names, header.names);
@@ -128,6 +129,7 @@ std::vector<std::byte> encode_flat_plan(const FlatPlan& plan) {
   header.bound_ns = plan.bound_ns;
   header.in_memory_ns = plan.in_memory_ns;
   header.forced_bytes = plan.forced_bytes;
+  header.route = static_cast<std::uint32_t>(plan.route);
   header.operations = static_cast<std::uint32_t>(plan.operations.size());
   header.names = static_cast<std::uint32_t>(plan.names.size());
   header.tensors = static_cast<std::uint32_t>(plan.tensors.size());

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "trace/copy_route.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +77,9 @@ struct FlatPlan {
   std::int64_t bound_ns = 0;
   std::int64_t in_memory_ns = 0;
   std::int64_t forced_bytes = 0;  ///< least bytes an iteration must move, both directions together
-  std::string name;               ///< for messages, such as "gpt2.tferry, plan 1 (lookahead)"
+  /// What predicted_ns and bound_ns are for; by another way they tell nothing.
+  CopyRoute::Way route = CopyRoute::Way::kDirect;
+  std::string name;  ///< for messages, such as "gpt2.tferry, plan 1 (lookahead)"
   std::vector<Operation> operations;
   std::vector<std::uint32_t> names;
   std::vector<Tensor> tensors;

@@ -22,6 +22,8 @@ std::string header_error(const FlatPlan& plan) {
   if (plan.budget_bytes / chunk < plan.chunk_count) return "the chunks exceed the budget";
   if (plan.predicted_ns < 0 || plan.bound_ns < 0 || plan.in_memory_ns < 0 || plan.forced_bytes < 0)
     return "a time or the forced bytes are negative";
+  if (static_cast<std::uint32_t>(plan.route) > static_cast<std::uint32_t>(CopyRoute::Way::kBoth))
+    return "its route is not known";
   if (plan.name.size() > kMaxNameLength) return "the name is too long";
   if (plan.operations.empty()) return "there are no operations";
   if (std::max({plan.operations.size(), plan.names.size(), plan.tensors.size(), plan.places.size(),

@@ -22,6 +22,7 @@ FlatPlan small_plan() {
   plan.budget_bytes = 16 * kMiB;
   plan.chunk_count = 6;
   plan.predicted_ns = 1000;
+  plan.route = CopyRoute::Way::kBoth;
   plan.name = "small.tferry, plan 1";
   plan.operations = {{kScale, 0, 2}, {OperationSignature::copy(4096), 2, 1}, {kScale, 3, 2}};
   plan.names = {0, 1, 2, 1, 0};
@@ -130,12 +131,14 @@ TEST(FlatPlanFile, SaysWhatIsWrong) {
   std::vector<std::byte> newer = encode_flat_plan(small_plan());
   newer[8] = std::byte{9};
   EXPECT_FALSE(decode_flat_plan(newer, plan, error));
-  EXPECT_EQ(error, "its version is 9, this library follows version 1");
+  EXPECT_EQ(error, "its version is 9, this library follows version 2");
 }
 
 TEST(FlatPlanCheck, AcceptsTheSmallPlan) { EXPECT_EQ(flat_plan_error(small_plan()), ""); }
 
 TEST(FlatPlanCheck, RefusesWrongSizes) {
+  EXPECT_EQ(error_with([](FlatPlan& p) { p.route = static_cast<CopyRoute::Way>(3); }),
+            "its route is not known");
   EXPECT_EQ(error_with([](FlatPlan& p) { p.chunk_bytes = 3 * kMiB; }), "the chunk size is no power of two");
   EXPECT_EQ(error_with([](FlatPlan& p) { p.budget_bytes = 11 * kMiB; }), "the chunks exceed the budget");
   EXPECT_EQ(error_with([](FlatPlan& p) { p.operations.clear(); }), "there are no operations");

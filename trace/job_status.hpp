@@ -1,5 +1,7 @@
 #pragma once
 
+#include "trace/copy_route.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +13,7 @@ namespace tferry::trace {
 /// store even after SIGKILL. Sizes are bytes, times nanoseconds of CLOCK_MONOTONIC. Only the job writes;
 /// every field is a lock-free atomic, written relaxed. A file with another magic or version is not read.
 inline constexpr std::uint64_t kJobStatusMagic = 0x5359'5252'4546'5401;  // "\1TFERRYS"
-inline constexpr std::uint32_t kJobStatusVersion = 5;
+inline constexpr std::uint32_t kJobStatusVersion = 6;
 inline constexpr int kMaxDevices = 16;
 
 /// Why an allocation stays in GPU memory whatever the pressure. Order is the file format.
@@ -101,10 +103,27 @@ struct DeviceStatus {
   Counter slots_ahead;    ///< transfers let through without asking, because nobody else waited
   Counter slots_expired;  ///< turns that lasted longer than the lease and were taken away
   Counter slot_wait_ns;   ///< between asking and getting it, in sum
+
+  // By which way contents move (docs/coordination.md).
+  Counter route;       ///< a RouteTaken
+  Counter plan_route;  ///< the same of the plan in place: what it was made for
   Counter resident_count[static_cast<int>(
       ResidentReason::kCount)];  ///< live allocations that cannot move, by reason
   Counter resident_bytes[static_cast<int>(ResidentReason::kCount)];
 };
+
+/// By which links contents moved. The first three are those of CopyRoute::Way, in that order.
+enum class RouteTaken : std::int64_t {
+  kUnknown = 0,
+  kDirect = 1,     ///< by the GPU's own
+  kNeighbour = 2,  ///< by a neighbour's
+  kBoth = 3,
+  kLeft = 4  ///< by a neighbour's (as well), until that was given up, and by its own since
+};
+
+constexpr RouteTaken route_taken(CopyRoute::Way way) {
+  return static_cast<RouteTaken>(static_cast<std::int64_t>(way) + 1);
+}
 
 /// What has become of the plan.
 enum class PlanState : std::int64_t {

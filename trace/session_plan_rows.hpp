@@ -31,6 +31,7 @@ struct BoundRow {
   std::optional<double> link_h2d_bytes_per_second = {};  ///< assumed or measured for it
   std::optional<double> link_d2h_bytes_per_second = {};
   std::string link_known_by = {};
+  std::optional<std::string> route = {};  ///< by which contents go: direct, neighbour, both; NULL: direct
 
   template <typename Row = BoundRow>
   static constexpr auto columns() {
@@ -47,7 +48,8 @@ struct BoundRow {
                       Column{"bytes_out", &Row::bytes_out},
                       Column{"link_h2d_bytes_per_second", &Row::link_h2d_bytes_per_second},
                       Column{"link_d2h_bytes_per_second", &Row::link_d2h_bytes_per_second},
-                      Column{"link_known_by", &Row::link_known_by}};
+                      Column{"link_known_by", &Row::link_known_by},
+                      Column{"route", &Row::route}};
   }
 };
 
@@ -80,6 +82,11 @@ struct PlanRow {
   std::optional<double> link_d2h_bytes_per_second = {};
   std::optional<double> duplex_h2d_bytes_per_second = {};
   std::optional<double> duplex_d2h_bytes_per_second = {};
+  // NULL in sessions of schema version 5 and older: by the GPU's own link.
+  std::optional<std::string> route = {};          ///< by which contents go: direct, neighbour, both
+  std::optional<std::string> link_known_by = {};  ///< how the rates are known
+  std::optional<double> link_reached = {};        ///< share of the rates that a copy gets by that way
+  std::optional<double> link_copy_ns = {};        ///< what a copy takes there beside its bytes
 
   template <typename Row = PlanRow>
   static constexpr auto columns() {
@@ -107,7 +114,11 @@ struct PlanRow {
                       Column{"link_h2d_bytes_per_second", &Row::link_h2d_bytes_per_second},
                       Column{"link_d2h_bytes_per_second", &Row::link_d2h_bytes_per_second},
                       Column{"duplex_h2d_bytes_per_second", &Row::duplex_h2d_bytes_per_second},
-                      Column{"duplex_d2h_bytes_per_second", &Row::duplex_d2h_bytes_per_second}};
+                      Column{"duplex_d2h_bytes_per_second", &Row::duplex_d2h_bytes_per_second},
+                      Column{"route", &Row::route},
+                      Column{"link_known_by", &Row::link_known_by},
+                      Column{"link_reached", &Row::link_reached},
+                      Column{"link_copy_ns", &Row::link_copy_ns}};
   }
 };
 
@@ -204,6 +215,9 @@ struct RunRow {
   std::optional<std::int64_t> departures = {};           ///< times that the job left the plan
   std::optional<std::int64_t> mappings = {};             ///< mapping calls in iterations under the plan
   std::optional<std::int64_t> forced_bytes = {};         ///< both ways, what an iteration must move at least
+  /// By which contents went: direct, neighbour, both; left: by a neighbour first, then directly. Where it is
+  /// not the plan's, predicted_ns and bound_ns are NULL.
+  std::optional<std::string> route = {};
 
   template <typename Row = RunRow>
   static constexpr auto columns() {
@@ -229,7 +243,8 @@ struct RunRow {
                       Column{"iterations_followed", &Row::iterations_followed},
                       Column{"departures", &Row::departures},
                       Column{"mappings", &Row::mappings},
-                      Column{"forced_bytes", &Row::forced_bytes}};
+                      Column{"forced_bytes", &Row::forced_bytes},
+                      Column{"route", &Row::route}};
   }
 };
 

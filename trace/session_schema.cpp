@@ -103,7 +103,7 @@ std::span<const Migration> session_migrations() {
        "asked_ns INTEGER NOT NULL, granted_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL);"
        "INSERT INTO enumeration(name, value, label) VALUES('allocation_api', 8, 'host_register'), "
        "('allocation_api', 9, 'array')"},
-      {5,  // what programs do to pools
+      {5,  // what programs do to pools, and by which way contents go
        "CREATE TABLE pool_operation(process_id INTEGER NOT NULL, device_id INTEGER, thread INTEGER, kind "
        "INTEGER NOT NULL, "
        "pool INTEGER NOT NULL, attribute INTEGER, value INTEGER, start_ns INTEGER NOT NULL, end_ns INTEGER);"
@@ -111,7 +111,13 @@ std::span<const Migration> session_migrations() {
        "('pool_operation_kind', 1, 'create'), ('pool_operation_kind', 2, 'destroy'), "
        "('pool_operation_kind', 3, 'trim'), ('pool_operation_kind', 4, 'set_attribute'), "
        "('pool_operation_kind', 5, 'set_current'), ('pool_operation_kind', 6, 'set_access'), "
-       "('known_by', 6, 'pages')"}};
+       "('known_by', 6, 'pages');"
+       "ALTER TABLE bound ADD COLUMN route TEXT;"
+       "ALTER TABLE plan ADD COLUMN route TEXT;"
+       "ALTER TABLE plan ADD COLUMN link_known_by TEXT;"
+       "ALTER TABLE plan ADD COLUMN link_reached REAL;"
+       "ALTER TABLE plan ADD COLUMN link_copy_ns REAL;"
+       "ALTER TABLE run ADD COLUMN route TEXT"}};
   return kMigrations;
 }
 

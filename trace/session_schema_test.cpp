@@ -98,7 +98,13 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheColumnsOfANewOne) {
                             "link.numa_node",
                             "iteration.micro_batches",
                             "iteration.synchronisations",
-                            "allocation.numa_node"}) {
+                            "allocation.numa_node",
+                            "bound.route",
+                            "plan.route",
+                            "plan.link_known_by",
+                            "plan.link_reached",
+                            "plan.link_copy_ns",
+                            "run.route"}) {
     const std::string name = added;
     const std::size_t dot = name.find('.');
     old.execute("ALTER TABLE " + name.substr(0, dot) + " DROP COLUMN " + name.substr(dot + 1));
@@ -127,6 +133,11 @@ TEST(SessionSchemaTest, AnOldSessionGetsTheLabelsOfANewOne) {
   for (const char* column : {"micro_batches", "synchronisations"})
     old.execute(std::string("ALTER TABLE iteration DROP COLUMN ") + column);
   old.execute("ALTER TABLE allocation DROP COLUMN numa_node");
+  for (const char* column :
+       {"bound DROP COLUMN route", "plan DROP COLUMN route", "plan DROP COLUMN link_known_by",
+        "plan DROP COLUMN link_reached", "plan DROP COLUMN link_copy_ns", "run DROP COLUMN route"}) {
+    old.execute(std::string("ALTER TABLE ") + column);
+  }
   migrate(old, kSessionVersion, session_migrations());
   EXPECT_EQ(old.text("SELECT label FROM enumeration WHERE name = 'um_event_kind' AND value = 8"),
             "remote_map");

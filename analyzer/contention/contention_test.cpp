@@ -202,6 +202,35 @@ TEST(Traffic, CountersShowWhatNobodyRecorded) {
   EXPECT_NEAR(check.foreign_bytes[0], (190 - 1.1 * 105.6) * kMB, 1);
 }
 
+TEST(Traffic, WhatCollectivesMoveThroughHostMemoryIsTold) {
+  // 50 GB/s copied in 4 ms instead of 2, while a collective reads as much for the first 2 ms.
+  const std::vector<HostTransfer> transfers{copy(1, Way::kIn, 0, 4, 100), copy(1, Way::kIn, 10, 14, 100)};
+  Traffic traffic;
+  for (const int begin : {0, 2, 10, 12}) {
+    const double collective = begin % 10 == 0 ? 50 : 0;
+    traffic[{1, Way::kIn}].push_back(
+        {begin * kMs, (begin + 2) * kMs, (50 * kWireShare + collective) * static_cast<double>(kMB)});
+  }
+  const Collectives collectives{{1, {{0, 2 * kMs}}}, {2, {{10 * kMs, 14 * kMs}}}};
+  const TrafficCheck check = check_traffic(transfers, traffic, collectives);
+  EXPECT_NEAR(check.collective_bytes[0], check.foreign_bytes[0], 1);
+  EXPECT_EQ(check.collective_bytes[1], 0) << "that collective ran on another GPU";
+  const LostTime lost = lost_time(transfers, solo_times(transfers, kFifty, {}), {}, check.foreign_bytes,
+                                  check.collective_bytes);
+  ASSERT_EQ(lost.losses.size(), 2u);
+  EXPECT_EQ(lost.losses[0].cause, Cause::kCollective);
+  EXPECT_EQ(lost.losses[1].cause, Cause::kOtherProcess);
+}
+
+TEST(Traffic, ABriefCollectiveCannotHaveMovedIt) {
+  const std::vector<HostTransfer> transfers{copy(1, Way::kIn, 0, 4, 100)};
+  Traffic traffic;
+  traffic[{1, Way::kIn}] = {{0, 4 * kMs, 200.0 * kMB}};
+  const TrafficCheck check = check_traffic(transfers, traffic, {{1, {{kMs, kMs + kMs / 10}}}});
+  EXPECT_NEAR(check.collective_bytes[0], 5.0 * kMB, 1);
+  EXPECT_GT(check.foreign_bytes[0], 80.0 * kMB);
+}
+
 TEST(Intervals, AreUnitedAndNeverAddedUpTwice) {
   const std::vector<Interval> one = united({{5, 9}, {0, 3}, {2, 4}, {7, 7}, {8, 12}});
   EXPECT_EQ(one, (std::vector<Interval>{{0, 4}, {5, 12}}));

@@ -11,6 +11,8 @@ namespace {
 constexpr double kNoise = 0.01;
 /// From this share of the victim's bytes on, foreign traffic explains what nobody recorded.
 constexpr double kForeignShare = 0.05;
+/// From this share of foreign traffic on it is called after who can have moved it.
+constexpr double kMostOf = 0.5;
 
 struct Rival {
   std::size_t transfer;
@@ -96,6 +98,8 @@ const char* cause_name(Cause cause) {
       return "pageable";
     case Cause::kNuma:
       return "numa";
+    case Cause::kCollective:
+      return "collective";
     case Cause::kOtherProcess:
       return "other_process";
     case Cause::kUnexplained:
@@ -126,7 +130,8 @@ std::optional<Shared> shared_resource(const HostTransfer& a, const HostTransfer&
 }
 
 LostTime lost_time(std::span<const HostTransfer> transfers, std::span<const SoloTime> solo,
-                   std::span<const LinkPath> paths, std::span<const double> foreign_bytes) {
+                   std::span<const LinkPath> paths, std::span<const double> foreign_bytes,
+                   std::span<const double> collective_bytes) {
   const Overlaps overlaps(transfers, paths);
   LostTime result;
   result.lost_ns.resize(transfers.size());
@@ -148,8 +153,11 @@ LostTime lost_time(std::span<const HostTransfer> transfers, std::span<const Solo
     if (left <= 0) continue;
     const bool foreign =
         i < foreign_bytes.size() && foreign_bytes[i] > kForeignShare * static_cast<double>(victim.bytes);
+    const bool collective =
+        foreign && i < collective_bytes.size() && collective_bytes[i] >= kMostOf * foreign_bytes[i];
     const Cause cause = victim.memory == HostMemory::kPageable ? Cause::kPageable
                         : victim.far                           ? Cause::kNuma
+                        : collective                           ? Cause::kCollective
                         : foreign                              ? Cause::kOtherProcess
                                                                : Cause::kUnexplained;
     result.losses.push_back({i, std::nullopt, cause, std::nullopt, victim.start_ns, victim.end_ns, left});

@@ -20,6 +20,7 @@ enum class Cause : std::uint8_t {
   kLinkOrHost,    ///< one of these two: the tree of links was not recorded
   kPageable,      ///< pageable host memory is staged by the driver
   kNuma,          ///< the host memory lies on another NUMA node than the GPU
+  kCollective,    ///< kernels of a collective that move data through host memory, by the counters
   kOtherProcess,  ///< nobody recorded, but the counters saw more than was recorded
   kUnexplained
 };
@@ -45,10 +46,12 @@ struct LostTime {
 /// Attributes the time that transfers lost. While transfers that share a resource with the victim run, they
 /// take the loss in equal parts, evenly over that time, but no more than that time itself; what is left over
 /// has no culprit: pageable memory, memory of another NUMA node, traffic that only the counters saw
-/// (`foreign_bytes`, by transfer, may be empty), or unexplained. Conserved: the losses of a victim add up to
+/// (`foreign_bytes`, by transfer, may be empty; of a collective, where it can have moved most of them:
+/// `collective_bytes`), or unexplained. Conserved: the losses of a victim add up to
 /// its lost time. In n log n for n transfers of which few overlap. Pure.
 LostTime lost_time(std::span<const HostTransfer> transfers, std::span<const SoloTime> solo,
-                   std::span<const LinkPath> paths, std::span<const double> foreign_bytes);
+                   std::span<const LinkPath> paths, std::span<const double> foreign_bytes,
+                   std::span<const double> collective_bytes = {});
 
 /// What two transfers share; nothing for a copy between GPUs and one to the host.
 struct Shared {

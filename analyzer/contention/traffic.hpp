@@ -1,6 +1,7 @@
 #pragma once
 
 #include "analyzer/contention/host_transfer.hpp"
+#include "analyzer/contention/intervals.hpp"
 
 #include <cstdint>
 #include <map>
@@ -32,12 +33,20 @@ struct LinkTraffic {
   double unexplained_bytes = 0;  ///< counted beyond what they explain, sample by sample
 };
 
+/// When kernels of collectives ran, by device; disjoint, in order.
+using Collectives = std::map<std::int64_t, std::vector<Interval>>;
+
 /// Compares counters and transfers. `foreign_bytes[i]` is the unexplained traffic of the same GPU and way
-/// while transfer i ran. Samples of one series must not overlap. Linear in samples and overlaps. Pure.
+/// while transfer i ran, `collective_bytes[i]` the part of it that kernels of collectives on that GPU can
+/// have moved: they read and write host memory where GPUs cannot reach each other. While they ran they are
+/// taken to have moved all that is unexplained, up to the highest rate in the series. Samples of one series
+/// must not overlap. Linear in samples and overlaps. Pure.
 struct TrafficCheck {
   std::map<std::pair<std::int64_t, Way>, LinkTraffic> links;
   std::vector<double> foreign_bytes;
+  std::vector<double> collective_bytes;
 };
-TrafficCheck check_traffic(std::span<const HostTransfer> transfers, const Traffic& traffic);
+TrafficCheck check_traffic(std::span<const HostTransfer> transfers, const Traffic& traffic,
+                           const Collectives& collectives = {});
 
 }  // namespace tferry::analyzer

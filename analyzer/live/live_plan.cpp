@@ -65,6 +65,7 @@ LivePlan make_live_plan(const LiveRecording& recording, const LivePlanOptions& o
   RankAnalysis rank;
   rank.source = recording.recording();
   rank.budget_bytes = options.budget_bytes;
+  rank.route = options.route;
   if (!find_typical(rank, options.memory)) {
     result.reason = "its operations show no clear period yet";
     return result;

@@ -4,6 +4,7 @@
 #include "analyzer/placement/placed_plan.hpp"
 #include "analyzer/planner/lookahead.hpp"
 #include "trace/chunk_size.hpp"
+#include "trace/copy_route.hpp"
 #include "trace/flat_plan.hpp"
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace tferry::analyzer {
 struct LivePlanOptions {
   std::int64_t budget_bytes = 0;
   trace::MemoryRules memory;  ///< of the run
-  LinkRates link;
+  LinkRates link;             ///< of the way by which contents go
+  trace::CopyRoute::Way route = trace::CopyRoute::Way::kDirect;
   std::string name;  ///< of the plan, for messages
   LookaheadOptions planner;
 };

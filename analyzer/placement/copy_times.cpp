@@ -31,8 +31,8 @@ std::vector<Copy> copies(std::vector<Part>& parts, const TickTimes& times, std::
 
 void expect_copies(std::vector<Part>& parts, const TickTimes& times, const LinkRates& link, bool shared,
                    std::int64_t chunk_bytes) {
-  const double out_rate = shared ? link.duplex_out : link.out;
-  const double in_rate = shared ? link.duplex_in : link.in;
+  const double out_rate = link.reached * (shared ? link.duplex_out : link.out);
+  const double in_rate = link.reached * (shared ? link.duplex_in : link.in);
   // Twice around, so that what the end of an iteration leaves over is known at its beginning.
   double done = 0;
   const std::vector<Copy> out = copies(parts, times, chunk_bytes, false);

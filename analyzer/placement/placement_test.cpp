@@ -40,18 +40,6 @@ Plan random_plan(const PlanWorkload& workload, std::uint32_t seed) {
   return plan;
 }
 
-/// Without what a plan's workload adds for the time between operations.
-Workload real_lives(const PlanWorkload& plan) {
-  Workload workload = plan.workload;
-  const auto count = static_cast<std::uint32_t>(workload.operations.size());
-  for (const MemoryEvent& event : plan.events) {
-    Tensor& tensor = workload.tensors[event.tensor];
-    if (!event.frees || tensor.death != event.position || tensor.birth == event.position) continue;
-    tensor.death = (event.position + count - 1) % count;
-  }
-  return workload;
-}
-
 TEST(Placement, EverythingThatFitsStays) {
   const PlanWorkload workload = random_plan_workload(3, 12, 20);
   const std::uint32_t enough = chunks_needed(workload, Plan{});

@@ -40,4 +40,16 @@ inline PlanWorkload random_plan_workload(std::uint32_t seed, std::size_t operati
   return plan;
 }
 
+/// Without what a plan's workload adds for the time between operations.
+inline Workload real_lives(const PlanWorkload& plan) {
+  Workload workload = plan.workload;
+  const auto count = static_cast<std::uint32_t>(workload.operations.size());
+  for (const MemoryEvent& event : plan.events) {
+    Tensor& tensor = workload.tensors[event.tensor];
+    if (!event.frees || tensor.death != event.position || tensor.birth == event.position) continue;
+    tensor.death = (event.position + count - 1) % count;
+  }
+  return workload;
+}
+
 }  // namespace tferry::analyzer

@@ -123,6 +123,7 @@ Coordination choose_coordination(const Workload& workload, const Plan& plan, con
   double best = std::numeric_limits<double>::infinity();
   for (const Coordination mode : all_coordinations()) {
     if (mode == Coordination::kInterleave && other == nullptr) continue;
+    if (mode == Coordination::kSkewed) continue;
     times[mode] = coordinated_time(workload, plan, other != nullptr ? *other : plan, brief, mode, simulation);
     best = std::min(best, times[mode]);
   }

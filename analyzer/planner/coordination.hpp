@@ -50,7 +50,9 @@ double coordinated_lms_time(const Workload& workload, const RankLayout& layout, 
 /// docs/results/analyzer.md.
 Coordination usual_coordination(const RankLayout& layout);
 
-/// The mode to use for a plan, by simulating all of them for a few iterations of the ranks of one link; of
+/// The mode to use for a plan, by simulating those that a run can follow for a few iterations of the ranks of
+/// one link (not kSkewed: no run begins its ranks apart, and where ranks wait for each other it is kPriority
+/// from the first time on); of
 /// such as are within 1 % of the best, the usual one if it is among them, else the simplest. `other` is the
 /// plan that kInterleave needs; null: that is not considered.
 Coordination choose_coordination(const Workload& workload, const Plan& plan, const Plan* other,

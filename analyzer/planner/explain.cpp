@@ -34,8 +34,8 @@ std::vector<GapExplanation> explain_tensor(const Workload& workload, const Plan&
       one.most_excess = std::max(one.most_excess, live[t % count] - workload.budget);
     }
     const auto bytes = static_cast<double>(size);
-    one.moves_ns = (gap.last ? 0 : bytes / workload.link.in) +
-                   (gap.written_before || gap.last ? bytes / workload.link.out : 0);
+    one.moves_ns = (gap.last ? 0 : bytes / (workload.link.reached * workload.link.in)) +
+                   (gap.written_before || gap.last ? bytes / (workload.link.reached * workload.link.out) : 0);
     Plan other = plan;
     std::erase_if(other.actions, [&](const PlanAction& action) {
       const bool here = action.tensor == tensor && action.leave_after == gap.after;

@@ -74,6 +74,9 @@ TEST(Coordination, AnOrderBeatsSharingAndNothingBeatsTheBound) {
   const Coordination chosen = choose_coordination(workload, plan, &other, layout, {});
   EXPECT_LE(coordinated_time(workload, plan, other, layout, chosen, {}), 1.03 * best);
   EXPECT_NE(choose_coordination(workload, plan, nullptr, layout, {}), Coordination::kInterleave);
+  for (const std::uint64_t every : {1, 4, 16})
+    EXPECT_NE(choose_coordination(workload, plan, nullptr, {2, 2, every}, {}), Coordination::kSkewed)
+        << "no run begins its ranks apart";
   EXPECT_EQ(choose_coordination(workload, plan, &other, {4, 1, 1}, {}), Coordination::kFair)
       << "nobody to share with";
   EXPECT_EQ(usual_coordination({4, 1, 1}), Coordination::kFair);

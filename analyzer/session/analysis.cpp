@@ -91,6 +91,13 @@ trace::MemoryRules memory_rules(std::int64_t budget, const AnalysisOptions& opti
   return rules;
 }
 
+/// The rates that somebody gave for a way; how copies are made by it stays.
+RouteLink given_link(LinkRates rates, const RouteLink& way) {
+  rates.reached = way.rates.reached;
+  rates.copy_ns = way.rates.copy_ns;
+  return {rates, "assumed"};
+}
+
 /// What is known without a budget; false where more cannot be known.
 bool analyze_memory(RankAnalysis& rank, const AnalysisOptions& options) {
   const Recording& recording = rank.source.recording;
@@ -155,11 +162,12 @@ bool find_planned(RankAnalysis& run, const RankAnalysis& planned, const trace::M
   return true;
 }
 
-RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
-                               const std::string& link_known_by, const AnalysisOptions& options) {
+RankAnalysis analyze_recording(SessionRecording source, const RouteLink& link,
+                               const AnalysisOptions& options) {
   RankAnalysis rank;
   rank.source = std::move(source);
-  rank.link_known_by = link_known_by;
+  rank.route = options.route;
+  rank.link_known_by = link.known_by;
   if (!analyze_memory(rank, options)) return rank;
   rank.budget_bytes = options.budget_bytes.value_or(0);
   if (!options.budget_bytes) {
@@ -170,7 +178,7 @@ RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
   find_typical(rank, memory);
   RecordedIteration& typical = *rank.typical;
   typical.workload.budget = rank.budget_bytes - typical.resident_bytes;
-  typical.workload.link = link;
+  typical.workload.link = link.rates;
   if (typical.workload.budget <= 0) {
     rank.unknown.push_back(
         fmt::format("bound: the budget of {} bytes is less than the {} bytes that cannot move",
@@ -199,10 +207,9 @@ std::vector<RankAnalysis> analyze_session(trace::Session& session, const Analysi
   }
   std::vector<RankAnalysis> ranks;
   for (SessionRecording& recording : read_recordings(session)) {
-    std::string known_by = "assumed";
-    LinkRates link = options.link.value_or(LinkRates{});
-    if (!options.link) link = link_rates(session, recording.device_id, &known_by);
-    ranks.push_back(analyze_recording(std::move(recording), link, known_by, options));
+    RouteLink link = session_route_link(session, recording.device_id, options.route, options.calibration);
+    if (options.link) link = given_link(*options.link, link);
+    ranks.push_back(analyze_recording(std::move(recording), link, options));
   }
   return ranks;
 }

@@ -5,6 +5,7 @@
 #include "analyzer/placement/placed_plan.hpp"
 #include "analyzer/planner/lookahead.hpp"
 #include "analyzer/session/read_recording.hpp"
+#include "analyzer/session/route_link.hpp"
 #include "analyzer/simulator/simulator.hpp"
 #include "analyzer/tensors/tensors.hpp"
 
@@ -18,9 +19,11 @@ namespace tferry::analyzer {
 struct AnalysisOptions {
   std::optional<std::int64_t> budget_bytes;  ///< of GPU memory for the program, per GPU
   std::optional<double> oversubscription;    ///< footprint over budget; used where no budget is given
-  std::optional<LinkRates> link;             ///< instead of what the session knows
-  std::int64_t chunk_bytes = 0;              ///< as a run is told to use; 0: what it chooses for its budget
-  std::int64_t movable_bytes = 0;            ///< the same
+  trace::CopyRoute::Way route = trace::CopyRoute::Way::kDirect;  ///< by which contents come and go
+  std::optional<LinkRates> link;   ///< of that way, instead of what the session knows
+  CalibrationOf calibration;       ///< of the machine, where the session knows nothing of that way
+  std::int64_t chunk_bytes = 0;    ///< as a run is told to use; 0: what it chooses for its budget
+  std::int64_t movable_bytes = 0;  ///< the same
   bool plan = true;
   LookaheadOptions planner;
   Planner other_planner;  ///< instead of lookahead; its plans say who made them
@@ -41,7 +44,8 @@ struct RankAnalysis {
   std::optional<RecordedIteration> typical;  ///< its workload has budget and link set once there is a budget
   std::int64_t recorded_footprint = 0;       ///< in bytes as the recording counts them
   std::int64_t budget_bytes = 0;             ///< 0: none was given
-  std::string link_known_by;                 ///< measured, learned, assumed
+  trace::CopyRoute::Way route = trace::CopyRoute::Way::kDirect;  ///< whose rates the workload's link has
+  std::string link_known_by;                                     ///< measured, learned, assumed
   std::optional<Bound> bound;
   std::vector<PolicySimulation> simulations;
   std::optional<PlacedPlan> placed;
@@ -64,7 +68,7 @@ bool find_typical(RankAnalysis& rank, const std::optional<trace::MemoryRules>& m
 bool find_planned(RankAnalysis& run, const RankAnalysis& planned, const trace::MemoryRules& memory);
 
 /// The same as analyze_session for one recording.
-RankAnalysis analyze_recording(SessionRecording source, const LinkRates& link,
-                               const std::string& link_known_by, const AnalysisOptions& options);
+RankAnalysis analyze_recording(SessionRecording source, const RouteLink& link,
+                               const AnalysisOptions& options);
 
 }  // namespace tferry::analyzer

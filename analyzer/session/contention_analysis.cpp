@@ -71,8 +71,9 @@ ContentionAnalysis analyze_contention(trace::Session& session, const SoloRates& 
   analysis.sources = recorded.sources;
   analysis.paths = recorded.paths;
   analysis.solo = solo_times(analysis.transfers, assumed, recorded.calibrated);
-  const TrafficCheck traffic = check_traffic(analysis.transfers, recorded.counters);
-  analysis.lost = lost_time(analysis.transfers, analysis.solo, analysis.paths, traffic.foreign_bytes);
+  const TrafficCheck traffic = check_traffic(analysis.transfers, recorded.counters, recorded.collectives);
+  analysis.lost = lost_time(analysis.transfers, analysis.solo, analysis.paths, traffic.foreign_bytes,
+                            traffic.collective_bytes);
   for (const HostTransfer& transfer : analysis.transfers) {
     const auto hidden = overlap(recorded.computing[transfer.device], transfer.start_ns, transfer.end_ns);
     analysis.exposed_ns.push_back(transfer.duration_ns() - static_cast<double>(hidden));
@@ -154,7 +155,9 @@ class Store {
       row.culprit_process_id = loss.culprit_process;
       row.culprit_device_id = loss.culprit_device;
       if (!loss.culprit_device)
-        row.culprit = loss.cause == Cause::kOtherProcess ? "nobody recorded" : "nobody known";
+        row.culprit = loss.cause == Cause::kOtherProcess ? "nobody recorded"
+                      : loss.cause == Cause::kCollective ? "a collective through host memory"
+                                                         : "nobody known";
       row.start_ns = window.begin_ns;
       row.end_ns = window.end_ns;
       row.lost_ns = loss.lost_ns;

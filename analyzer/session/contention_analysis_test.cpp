@@ -83,6 +83,57 @@ TEST_F(ContentionAnalysisTest, CopiesFromAnotherNodeAreKnownByTheirAddresses) {
   EXPECT_EQ(number("SELECT count(*) FROM contention WHERE resource NOT IN ('numa', 'copy_engine_queue')"), 0);
 }
 
+// As with NCCL_P2P_DISABLE=1: the counters see what NCCL's kernels read from host memory, and no copy has it.
+TEST_F(ContentionAnalysisTest, ACollectiveThroughHostMemoryIsTheCauseThatIsNamed) {
+  constexpr std::int64_t kMs = 1'000'000;
+  {
+    trace::SessionWriter writer = trace::SessionWriter::create(path_);
+    writer.insert(trace::ProcessRow{.id = 1});
+    trace::DeviceRow device;
+    device.id = 1;
+    writer.insert(device);
+    trace::LinkRow link{.id = 1, .kind = "pcie", .upstream = "host", .device_id = 1};
+    link.h2d_bytes_per_second = link.d2h_bytes_per_second = 50e9;
+    link.known_by = "measured";
+    writer.insert(link);
+    for (int i = 0; i < 4; ++i) {
+      const std::int64_t at = 10 * kMs * (i + 1);
+      const bool beside = i % 2 == 0;
+      trace::MemcpyRow copy;
+      copy.process_id = copy.device_id.emplace(1);
+      copy.stream_id = 1;
+      copy.kind = trace::CopyKind::kHostToDevice;
+      copy.source_kind = trace::MemoryKind::kPinned;
+      copy.bytes = 100'000'000;
+      copy.start_ns = copy.call_ns.emplace(at);
+      copy.end_ns = at + (beside ? 4 : 2) * kMs;
+      writer.insert(copy);
+      trace::CounterRow counter;
+      counter.name_id = writer.intern("pcie__read_bytes.sum");
+      counter.device_id = 1;
+      counter.start_ns = at;
+      counter.end_ns = *copy.end_ns;
+      counter.value = beside ? 200e6 : 105e6;
+      writer.insert(counter);
+      if (!beside) continue;
+      trace::KernelRow kernel;
+      kernel.process_id = kernel.device_id.emplace(1);
+      kernel.stream_id = 2;
+      kernel.name_id = writer.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+      kernel.grid_x = kernel.grid_y = kernel.grid_z = kernel.block_x = kernel.block_y = kernel.block_z = 1;
+      kernel.start_ns = at - kMs;
+      kernel.end_ns = at + 5 * kMs;
+      writer.insert(kernel);
+    }
+    writer.publish();
+  }
+  analyse();
+  EXPECT_EQ(number("SELECT sum(lost_ns) FROM contention WHERE resource = 'collective' AND culprit = 'a "
+                   "collective through host memory'"),
+            2.0 * 2 * kMs);
+  EXPECT_EQ(number("SELECT count(*) FROM contention"), 2);
+}
+
 TEST_F(ContentionAnalysisTest, WhatIsStoredAddsUp) {
   TwoGpuSession{}.write(path_);
   EXPECT_EQ(analyse().transfers.size(), 12u);

@@ -57,6 +57,7 @@ trace::FlatPlan make_flat_plan(const RankAnalysis& rank, const PlacedPlan& place
   flat.bound_ns = row.bound_ns.value_or(0);
   flat.in_memory_ns = row.in_memory_ns.value_or(0);
   flat.forced_bytes = row.forced_bytes.value_or(0);
+  flat.route = rank.route;
   flat.name = std::move(name);
   add_tensors(*rank.typical, placed, flat);
   add_operations(rank, flat);

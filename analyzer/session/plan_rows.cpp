@@ -52,6 +52,9 @@ std::string plan_digest(const trace::PlanRow& row, const Plan& plan, const Workl
                  row.chunk_count.value_or(0), row.slack.value_or(0));
   fmt::format_to(out, "operations {}\niteration {}\npredicted {}\n", row.operations,
                  row.iteration_signature.value_or(0), row.predicted_ns.value_or(0));
+  // Sessions of schema version 5 and older know the GPU's own link only.
+  if (row.route && *row.route != trace::route_name(trace::CopyRoute::Way::kDirect))
+    fmt::format_to(out, "route {}\n", *row.route);
   for (const PlanAction& action : plan.actions) {
     fmt::format_to(out, "{} | {} {} {} {}{}\n", workload.tensors[action.tensor].name, action.bytes,
                    action.leave_after, action.return_from, action.needed_by, action.returns ? "" : " freed");
@@ -90,6 +93,10 @@ trace::PlanRow plan_row(const RankAnalysis& rank, const PlacedPlan& placed) {
   row.link_d2h_bytes_per_second = link.out * 1e9;
   row.duplex_h2d_bytes_per_second = link.duplex_in * 1e9;
   row.duplex_d2h_bytes_per_second = link.duplex_out * 1e9;
+  row.route = trace::route_name(rank.route);
+  if (!rank.link_known_by.empty()) row.link_known_by = rank.link_known_by;
+  row.link_reached = link.reached;
+  row.link_copy_ns = link.copy_ns;
   row.sha256 = plan_digest(row, placed.plan, placed.workload.workload);
   return row;
 }

@@ -1,5 +1,7 @@
 #include "analyzer/session/read_transfers.hpp"
 
+#include "analyzer/tensors/recording.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -26,12 +28,13 @@ std::optional<Way> way_of(CopyKind kind) {
 struct KernelTimes {
   static constexpr const char* kTable = "kernel";
   std::optional<std::int64_t> device_id, stream_id;
-  std::int64_t start_ns = 0, end_ns = 0;
+  std::int64_t name_id = 0, start_ns = 0, end_ns = 0;
   template <typename Row = KernelTimes>
   static constexpr auto columns() {
     return std::tuple{trace::Column{"device_id", &Row::device_id},
-                      trace::Column{"stream_id", &Row::stream_id}, trace::Column{"start_ns", &Row::start_ns},
-                      trace::Column{"end_ns", &Row::end_ns}};
+                      trace::Column{"stream_id", &Row::stream_id},
+                      trace::Column{"coalesce(name_id, 0)", &Row::name_id},
+                      trace::Column{"start_ns", &Row::start_ns}, trace::Column{"end_ns", &Row::end_ns}};
   }
 };
 
@@ -58,11 +61,19 @@ class Reader {
   };
 
   void read_kernels() {
+    std::set<std::int64_t> names;
+    for (const auto& row : session_.rows<trace::StringRow>("WHERE value LIKE '%nccl%'")) {
+      if (synchronises(row.value)) names.insert(row.id);
+    }
     for (const auto& row : session_.rows<KernelTimes>("WHERE end_ns > start_ns")) {
       if (row.device_id) result_.computing[*row.device_id].push_back({row.start_ns, row.end_ns});
+      if (row.device_id && names.contains(row.name_id))
+        result_.collectives[*row.device_id].push_back({row.start_ns, row.end_ns});
       add_to_stream(row.stream_id, row.start_ns, row.end_ns);
     }
-    for (auto& [device, intervals] : result_.computing) intervals = united(std::move(intervals));
+    for (auto* times : {&result_.computing, &result_.collectives}) {
+      for (auto& [device, intervals] : *times) intervals = united(std::move(intervals));
+    }
   }
 
   void read_memsets() {

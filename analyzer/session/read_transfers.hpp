@@ -14,7 +14,8 @@ struct RecordedTraffic {
   std::vector<TransferSource> sources;
   std::vector<LinkPath> paths;
   std::map<std::int64_t, std::vector<Interval>> computing;  ///< by device: when kernels ran, united
-  std::map<std::int64_t, SoloRates> calibrated;             ///< by device
+  Collectives collectives;
+  std::map<std::int64_t, SoloRates> calibrated;  ///< by device
   Traffic counters;
   std::int64_t untimed = 0;  ///< copies to or from the host without times
 };

@@ -157,6 +157,7 @@ class RankStore {
     row.link_h2d_bytes_per_second = rank_.typical->workload.link.in * 1e9;
     row.link_d2h_bytes_per_second = rank_.typical->workload.link.out * 1e9;
     row.link_known_by = rank_.link_known_by;
+    row.route = trace::route_name(rank_.route);
     writer_.insert(row);
   }
 

@@ -36,10 +36,18 @@ PlanRow find_row(trace::Session& session, std::optional<std::int64_t> id) {
 
 LinkRates rates_of(const PlanRow& row) {
   const LinkRates usual;
-  return {row.link_h2d_bytes_per_second.value_or(usual.in * 1e9) * 1e-9,
-          row.link_d2h_bytes_per_second.value_or(usual.out * 1e9) * 1e-9,
-          row.duplex_h2d_bytes_per_second.value_or(usual.duplex_in * 1e9) * 1e-9,
-          row.duplex_d2h_bytes_per_second.value_or(usual.duplex_out * 1e9) * 1e-9};
+  LinkRates rates{row.link_h2d_bytes_per_second.value_or(usual.in * 1e9) * 1e-9,
+                  row.link_d2h_bytes_per_second.value_or(usual.out * 1e9) * 1e-9,
+                  row.duplex_h2d_bytes_per_second.value_or(usual.duplex_in * 1e9) * 1e-9,
+                  row.duplex_d2h_bytes_per_second.value_or(usual.duplex_out * 1e9) * 1e-9};
+  rates.reached = row.link_reached.value_or(usual.reached);
+  rates.copy_ns = row.link_copy_ns.value_or(usual.copy_ns);
+  return rates;
+}
+
+trace::CopyRoute::Way route_of(const PlanRow& row) {
+  return row.route ? trace::route_named(*row.route).value_or(trace::CopyRoute::Way::kDirect)
+                   : trace::CopyRoute::Way::kDirect;
 }
 
 /// What the plan was made from, counted as it was then.
@@ -52,6 +60,8 @@ RankAnalysis read_rank(trace::Session& session, const PlanRow& row, const trace:
     RankAnalysis rank;
     rank.source = std::move(recording);
     rank.budget_bytes = row.budget_bytes;
+    rank.route = route_of(row);
+    rank.link_known_by = row.link_known_by.value_or("unknown");
     if (!find_typical(rank, rules)) throw stale("its recording shows no iterations");
     const auto count = static_cast<std::int64_t>(rank.typical->workload.operations.size());
     if (count != row.operations) {

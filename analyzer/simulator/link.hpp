@@ -20,6 +20,11 @@ class TransferPort {
   virtual void start(Direction direction, double bytes, double urgency_ns) = 0;
 };
 
+/// A copy in bytes that cross a link at its full rates: what it costs beside its own in bytes, too.
+inline double bytes_of_link(const LinkRates& rates, double bytes, double latency_ns, double alone) {
+  return bytes / rates.reached + (latency_ns + rates.copy_ns) * alone;
+}
+
 /// A link of one rank: one transfer at a time in each direction; both slow down to the duplex corner while
 /// both are busy. Times are nanoseconds since the last advance.
 class Link final : public TransferPort {
@@ -29,7 +34,8 @@ class Link final : public TransferPort {
   bool busy(Direction direction) const override { return remaining_[direction] > 0; }
   void start(Direction direction, double bytes) { start(direction, bytes, 0); }
   void start(Direction direction, double bytes, double) override {
-    remaining_[direction] = bytes + latency_ns_ * (direction == kIn ? rates_.in : rates_.out);
+    remaining_[direction] =
+        bytes_of_link(rates_, bytes, latency_ns_, direction == kIn ? rates_.in : rates_.out);
   }
   /// Until the transfer in this direction ends if nothing else changes; infinite when there is none.
   double time_left(Direction direction) const {

@@ -21,7 +21,8 @@ SharedLink::SharedLink(const LinkRates& shared, std::vector<LinkRates> own, Shar
 
 void SharedLink::start(std::size_t rank, Direction direction, double bytes, double urgency_ns) {
   const double alone = direction == TransferPort::kIn ? own_[rank].in : own_[rank].out;
-  transfers_[rank][direction] = {bytes + latency_ns_ * alone, 0, now_ + urgency_ns, false};
+  transfers_[rank][direction] = {bytes_of_link(own_[rank], bytes, latency_ns_, alone), 0, now_ + urgency_ns,
+                                 false};
   settled_ = false;
 }
 

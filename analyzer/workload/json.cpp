@@ -51,9 +51,12 @@ Tensor read_tensor(const Node& node) {
 }
 
 LinkRates read_link(const Node& node) {
-  node.only({"in_gbps", "out_gbps", "duplex_in_gbps", "duplex_out_gbps"});
-  return {node.at("in_gbps").number(), node.at("out_gbps").number(), node.at("duplex_in_gbps").number(),
-          node.at("duplex_out_gbps").number()};
+  node.only({"in_gbps", "out_gbps", "duplex_in_gbps", "duplex_out_gbps", "reached", "copy_ns"});
+  LinkRates link{node.at("in_gbps").number(), node.at("out_gbps").number(),
+                 node.at("duplex_in_gbps").number(), node.at("duplex_out_gbps").number()};
+  if (node.has("reached")) link.reached = node.at("reached").number();
+  if (node.has("copy_ns")) link.copy_ns = node.at("copy_ns").number();
+  return link;
 }
 
 Operation read_operation(const Node& node, const std::unordered_map<std::string, std::uint32_t>& tensors) {
@@ -117,6 +120,8 @@ std::string to_json(const Workload& workload) {
                       {"out_gbps", workload.link.out},
                       {"duplex_in_gbps", workload.link.duplex_in},
                       {"duplex_out_gbps", workload.link.duplex_out}};
+  if (workload.link.reached != 1) document["link"]["reached"] = workload.link.reached;
+  if (workload.link.copy_ns != 0) document["link"]["copy_ns"] = workload.link.copy_ns;
   document["tensors"] = Json::array();
   for (const Tensor& tensor : workload.tensors) {
     Json entry = {{"name", tensor.name}, {"size", tensor.size}};

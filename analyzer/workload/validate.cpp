@@ -22,6 +22,10 @@ void check_link(const LinkRates& link) {
   check_rate("link.out_gbps", link.out);
   check_rate("link.duplex_in_gbps", link.duplex_in);
   check_rate("link.duplex_out_gbps", link.duplex_out);
+  if (!(link.reached > 0 && link.reached <= 1))
+    fail("link.reached", fmt::format("{} is not a share above 0, up to 1", link.reached));
+  if (!(link.copy_ns >= 0 && link.copy_ns <= 1e9))
+    fail("link.copy_ns", fmt::format("{} ns is not a time from 0 to a second", link.copy_ns));
   if (link.duplex_in > link.in || link.duplex_out > link.out) {
     fail("link", "a direction is faster while both are busy than alone");
   }

@@ -49,12 +49,15 @@ struct Tensor {
 
 /// Rates of the link between a GPU and host memory in bytes per nanosecond (GB/s): alone in one direction,
 /// and in each direction while both are busy. Rates that can be had together are those below the lines from
-/// (out, 0) and (0, in) through the duplex corner.
+/// (out, 0) and (0, in) through the duplex corner. Where copies go by several links, the rates of all of them
+/// together: what bounds a plan. A single copy may get less of it, which simulations count.
 struct LinkRates {
   double in = 55.1;  ///< to the GPU
   double out = 55.3;
   double duplex_in = 46;
   double duplex_out = 46;
+  double reached = 1;  ///< share of these rates that a copy gets by the way it is made
+  double copy_ns = 0;  ///< what a copy takes beside its bytes, for the same reason
   bool operator==(const LinkRates&) const = default;
 
   /// Share of the outward rate that a unit of inward rate costs, and the reverse.

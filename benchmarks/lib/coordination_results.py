@@ -11,6 +11,9 @@ NOTES = {"one_gpu": "two ranks on one GPU, gloo, exchanging the loss alone",
 NOTES |= {f"{gpus}_{links}": f"{gpus.replace('_', ' ')}, all host traffic by {by}, NCCL, exchanging gradients"
           for gpus in ("two_gpus", "four_gpus", "eight_gpus")
           for links, by in (("one_link", "the first GPU's link"), ("two_links", "two of the GPUs' links"))}
+NOTES |= {f"{gpus}_no_p2p": f"{gpus.replace('_', ' ')}, each with a link of its own, NCCL through host memory "
+                             "(NCCL_P2P_DISABLE=1), exchanging gradients"
+          for gpus in ("two_gpus", "four_gpus", "eight_gpus")}
 MOVED = ("bytes_out", "bytes_in", "plan_iterations_followed", "plan_iterations", "plan_late_fetches", "host_waits")
 TURNS = ("slot_members", "slots_asked", "slots_granted", "slots_used", "slots_ahead", "slots_expired", "slot_wait_ns")
 

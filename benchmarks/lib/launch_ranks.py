@@ -24,7 +24,7 @@ def start(rank, count, port, command):
 def pass_on(ranks):
     """Every line to every rank; the end of the input is passed on as well."""
     while True:
-        line = sys.stdin.buffer.readline()
+        line = sys.stdin.buffer.raw.readline()  # a buffer's lock would be held while the program ends
         for rank in ranks:
             try:
                 if line:

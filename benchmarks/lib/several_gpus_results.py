@@ -78,9 +78,19 @@ def of_routes(routes):
     return found
 
 
+def of_gradient_ways(ways):
+    """Whether NCCL's sums cross PCIe."""
+    return [value(one["claim"], "bytes over PCIe by those to send and receive", [one["by_need"]],
+                  f"NCCL summing {one['ranks'][0]['bytes']} bytes over {len(one['ranks'])} GPUs, "
+                  + ("NCCL_P2P_DISABLE=1" if setup == "no_p2p" else "as it likes")
+                  + "; PCIe counters of all GPUs, both ways")
+            for setup, one in ways.items() if one["by_need"] is not None]
+
+
 def measurements(raw, calibration, factor):
     return (coordination_results.measurements(raw["series"], factor) + of_links(calibration) +
-            of_contention(raw.get("contention")) + of_routes(raw.get("routes", {})))
+            of_contention(raw.get("contention")) + of_routes(raw.get("routes", {})) +
+            of_gradient_ways(raw.get("gradient_ways", {})))
 
 
 def main():

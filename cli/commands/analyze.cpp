@@ -2,9 +2,11 @@
 
 #include "analyzer/session/contention_analysis.hpp"
 #include "cli/byte_size.hpp"
+#include "cli/calibration/calibration_files.hpp"
 #include "cli/commands/link_options.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
+#include "cli/job/environment.hpp"
 #include "cli/job/job_settings.hpp"
 #include "cli/plan/exec_planner.hpp"
 #include "cli/plan/rank_plans.hpp"
@@ -12,6 +14,7 @@
 #include "cli/report/what_if_tables.hpp"
 #include "cli/session/choose_session.hpp"
 #include "cli/session/store_analysis.hpp"
+#include "trace/copy_route.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -20,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <unistd.h>
 
 namespace tferry::cli {
 namespace {
@@ -67,8 +71,13 @@ CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
   app_->add_option("--oversubscribe", oversubscribe_, "Footprint over budget, such as 1.5")
       ->type_name("FACTOR")
       ->excludes(budget);
+  app_->add_option("--route", route_,
+                   "By which links contents will move, as tferry run --route: direct (auto), neighbour, both")
+      ->check(CLI::IsMember({"auto", "direct", "neighbour", "both"}))
+      ->capture_default_str();
   app_->add_option("--link", link_,
-                   "Rates of the link instead of those known: h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s")
+                   "Rates of the link, or of what --route goes by, instead of those known: "
+                   "h2d=55.3GB/s,d2h=55.3GB/s,duplex=92GB/s")
       ->type_name("RATES");
   app_->add_option(
           "--assume-solo", assume_solo_,
@@ -124,7 +133,14 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
     }
     options.oversubscription = oversubscribe_;
   }
+  options.route = trace::parse_copy_route(route_, 0).value_or(trace::CopyRoute{}).way;
+  options.calibration = [](const std::string& uuid) {
+    return find_calibration(calibration_folder(Environment(environ)), uuid);
+  };
   if (!link_.empty()) options.link = parse_link(link_);
+  if (!what_if_.empty() && options.route != trace::CopyRoute::Way::kDirect)
+    throw Failure("--what-if is about GPUs that all swap, and --route takes a neighbour to be idle",
+                  "leave one of them out");
   options.plan = !no_plan_;
   if (app_->count("--ranks-share") > 0) {
     if (ranks_share_ < 2 || ranks_share_ > kMostRanksOnALink)

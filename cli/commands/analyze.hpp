@@ -36,6 +36,7 @@ class AnalyzeCommand {
   CLI::App* app_ = nullptr;
   CommonOptions common_;
   AnswerOptions answer_;
+  std::string route_ = "direct";
   std::string session_, output_, budget_, link_, assume_solo_, chunk_, movable_, explain_, what_if_;
   std::string planner_ = "lookahead", planner_limit_ = "600s";
   double oversubscribe_ = 0;

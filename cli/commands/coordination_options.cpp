@@ -29,7 +29,7 @@ SlotOrder slot_order(Coordination mode) {
     case Coordination::kDeadline:
       return SlotOrder::kDeadline;
     case Coordination::kPriority:
-    case Coordination::kSkewed:
+    case Coordination::kSkewed:  // is never chosen for a run
       return SlotOrder::kFixed;
     case Coordination::kRotating:
       return SlotOrder::kRotating;

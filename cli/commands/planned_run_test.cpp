@@ -136,6 +136,71 @@ TEST_F(PlannedRunTest, WhatWasPredictedIsKeptWhateverBecomesOfTheJob) {
   expect_refused("$T run --plan a.tferry -o killed.tferry true", "killed.tferry exists already");
 }
 
+TEST_F(PlannedRunTest, APlanForTwoLinksIsFollowedByTwoLinks) {
+  planned();
+  const Ended analysis = sh("$T analyze a.tferry --oversubscribe 1.5 --chunk 2MiB --route both");
+  ASSERT_EQ(analysis.exit_code(), 0) << analysis.err;
+  EXPECT_TRUE(analysis.printed("by its own and a neighbour's link, taken to be idle: 108.0 GB/s in"))
+      << analysis.out;
+  EXPECT_TRUE(analysis.printed("assumed")) << analysis.out;
+  EXPECT_TRUE(sh("$T plan show a.tferry").printed("contents go by its own and a neighbour's link: 108.0"));
+  EXPECT_TRUE(sh("$T plan show a.tferry:1").printed("contents go by its own link: 55.1 GB/s in"));
+  EXPECT_EQ(ask("a.tferry", "SELECT group_concat(route || ' ' || link_known_by) FROM plan"),
+            "\"direct assumed,both assumed\"");
+  EXPECT_EQ(ask("a.tferry", "SELECT route FROM bound"), "both");
+
+  const std::string job = std::string(kJob) + "10";
+  const Ended run = sh("SWD_DEVICES=2 $T run --plan a.tferry -o both.tferry --json run.json " + job);
+  ASSERT_EQ(run.exit_code(), 0) << run.err;
+  EXPECT_EQ(answer(run), answer(sh(job)));
+  EXPECT_TRUE(run.told("for contents that go by its own and a neighbour's link, 108.0 GB/s in and"))
+      << run.err;
+  EXPECT_TRUE(run.told("route      contents went by its own and a neighbour's link")) << run.err;
+  EXPECT_TRUE(run.told("predicted ")) << run.err;
+  EXPECT_FALSE(run.told("not compared")) << run.err;
+  EXPECT_EQ(device_of("run.json")["route"], "both");
+  EXPECT_EQ(device_of("run.json")["plan_route"], "both");
+  EXPECT_EQ(ask("both.tferry", "SELECT route FROM run"), "both");
+}
+
+TEST_F(PlannedRunTest, WhereContentsGoAnotherWayThanPlannedItIsSaidAndNothingCompared) {
+  planned();
+  const std::string job = std::string(kJob) + "10";
+  const std::string native = answer(sh(job));
+  const auto expect_not_compared = [&](const Ended& run, const std::string& session,
+                                       const std::string& route) {
+    ASSERT_EQ(run.exit_code(), 0) << run.err;
+    EXPECT_EQ(answer(run), native);
+    EXPECT_TRUE(run.told("plan       followed in ")) << run.err;
+    EXPECT_TRUE(run.told("prediction and bound are not compared")) << run.err;
+    EXPECT_FALSE(run.told(", predicted ")) << run.err;
+    EXPECT_EQ(ask(session, "SELECT route FROM run WHERE predicted_ns IS NULL AND bound_ns IS NULL"), route);
+  };
+  const Ended both = sh("SWD_DEVICES=2 $T run --plan a.tferry --route both -o both.tferry " + job);
+  EXPECT_TRUE(both.told("for a plan of that way: tferry analyze --route both a.tferry")) << both.err;
+  expect_not_compared(both, "both.tferry", "both");
+
+  // Planned for two links, and the neighbour is hidden.
+  ASSERT_EQ(sh("$T analyze a.tferry --oversubscribe 1.5 --chunk 2MiB --route both").exit_code(), 0);
+  const Ended hidden = sh("$T run --plan a.tferry -o hidden.tferry " + job);
+  EXPECT_TRUE(hidden.told("copies go by its own link: this process sees one GPU only")) << hidden.err;
+  expect_not_compared(hidden, "hidden.tferry", "direct");
+  EXPECT_TRUE(
+      sh("$T run --plan a.tferry --route direct -o no.tferry " + job).told("--route direct has them go"));
+  EXPECT_FALSE(sh("$T run --plan a.tferry:1 --route auto -o same.tferry " + job).told("not compared"));
+}
+
+TEST_F(PlannedRunTest, RoutesOfPlansAreChecked) {
+  planned();
+  expect_refused("$T analyze a.tferry --route both --what-if gpus=2 --oversubscribe 1.5",
+                 "--route takes a neighbour to be idle");
+  const Ended given =
+      sh("$T analyze a.tferry --oversubscribe 1.5 --chunk 2MiB --route both --link "
+         "h2d=40GB/s,d2h=40GB/s,duplex=60GB/s");
+  EXPECT_TRUE(given.printed("taken to be idle: 40.0 GB/s in, 40.0 GB/s out, assumed"))
+      << given.out << given.err;
+}
+
 TEST_F(PlannedRunTest, PlansThatCannotBeFollowedAreRefusedBeforeTheJobStarts) {
   planned();
   const std::string run = "$T run --plan a.tferry ";

@@ -1,5 +1,6 @@
 #include "cli/commands/run.hpp"
 
+#include "cli/calibration/machine_routes.hpp"
 #include "cli/console.hpp"
 #include "cli/failure.hpp"
 #include "cli/job/environment.hpp"
@@ -71,7 +72,8 @@ JobEnd RunCommand::run() const {
   std::optional<PlannedRun> planned;
   if (app_->count("--plan") > 0) {
     planned.emplace(plan_, coordination_.mode == "interleave");
-    planned->settle(checked, budget_given);
+    const std::string warning = planned->settle(checked, budget_given);
+    if (!warning.empty()) console.warning(warning);
   } else if (!output_.empty()) {
     throw Failure("--output is about runs under a plan", "add --plan SESSION, or leave it out");
   }
@@ -97,7 +99,11 @@ JobEnd RunCommand::run() const {
     planned->watch(directory.path(), environment);
   }
   std::optional<LivePlannerProcess> planner;
-  if (plans_itself(checked)) planner.emplace(directory.path(), checked.movable, environment, console);
+  if (plans_itself(checked)) {
+    const analyzer::RouteFigures routes =
+        checked.route.empty() ? analyzer::RouteFigures{} : routes_of_this_machine(environment);
+    planner.emplace(directory.path(), checked.movable, routes, environment, console);
+  }
   console.notice(fmt::format("budget: {}{}; {}", checked.budget.describe(),
                              budget_given ? ""
                              : planned    ? " (the plan's)"
@@ -111,7 +117,10 @@ JobEnd RunCommand::run() const {
   const std::string program = std::filesystem::path(job.arguments.front()).filename().string();
   RunSummary summary =
       summarise_run(directory.path(), program, checked.budget.to_environment(), end, environment.changes());
-  if (planned) summary.plan = planned->name();
+  if (planned) {
+    summary.plan = planned->name();
+    summary.plan_link = planned->link();
+  }
   console.notice(to_text(summary));
   if (planned) {
     try {

@@ -3,7 +3,9 @@
 #include "analyzer/live/live_plan.hpp"
 #include "cli/byte_size.hpp"
 #include "cli/output_file.hpp"
+#include "cli/report/route_text.hpp"
 #include "cli/status/status_file.hpp"
+#include "trace/copy_route.hpp"
 #include "trace/flat_plan.hpp"
 
 #include <fmt/format.h>
@@ -45,6 +47,12 @@ std::optional<DeviceSnapshot> device_of(const fs::path& directory, int pid, int 
 
 trace::PlanState state_of(const DeviceSnapshot& device) {
   return static_cast<trace::PlanState>(device.plan_state.value_or(0));
+}
+
+/// By which way its contents go from now on.
+trace::CopyRoute::Way way_of(const DeviceSnapshot& device) {
+  return trace::route_named(route_taken_name(device.route).value_or("direct"))
+      .value_or(trace::CopyRoute::Way::kDirect);
 }
 
 /// Whether the runtime is done with the plan that it has: it cannot be followed, or the job does something
@@ -115,6 +123,9 @@ void LivePlanner::plan(int pid, Job& job) {
   if (movable_)
     options.memory.movable = std::max(options.memory.chunk, static_cast<std::uint64_t>(*movable_));
   options.name = "made while the job ran";
+  options.route = way_of(*device);
+  const analyzer::RouteLink link = analyzer::route_link({options.link, "assumed"}, options.route, routes_);
+  options.link = link.rates;
   const analyzer::LivePlan made = analyzer::make_live_plan(job.recording, options);
   if (!made.plan) {
     console_.detail(fmt::format("process {}: no plan yet: {}", pid, made.reason));
@@ -123,9 +134,15 @@ void LivePlanner::plan(int pid, Job& job) {
   const std::vector<std::byte> bytes = trace::encode_flat_plan(*made.plan);
   OutputFile(directory_ / fmt::format("plan.{}", pid), true)
       .publish({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  console_.notice(
+  std::string said =
       fmt::format("process {}: planned from {} iterations: {} moves, {} out and {} in an iteration", pid,
-                  made.iterations, made.moves, format_bytes(made.bytes_out), format_bytes(made.bytes_in)));
+                  made.iterations, made.moves, format_bytes(made.bytes_out), format_bytes(made.bytes_in));
+  if (options.route != trace::CopyRoute::Way::kDirect) {
+    said += fmt::format("; contents go {}, {:.1f} GB/s in, {:.1f} GB/s out, {}",
+                        route_text(std::string(trace::route_name(options.route))), link.rates.in,
+                        link.rates.out, link.known_by);
+  }
+  console_.notice(said);
   job.done = ++job.plans >= kMostPlans;
 }
 

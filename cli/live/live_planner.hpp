@@ -1,6 +1,7 @@
 #pragma once
 
 #include "analyzer/live/live_recording.hpp"
+#include "analyzer/session/route_link.hpp"
 #include "cli/console.hpp"
 #include "trace/spool_reader.hpp"
 
@@ -19,10 +20,11 @@ namespace tferry::cli {
 /// One thread.
 class LivePlanner {
  public:
-  /// `movable`: of allocations that can move, as the job was told; unset: the runtime's own choice.
+  /// `movable`: of allocations that can move, as the job was told; unset: the runtime's own choice. `routes`:
+  /// what is known of ways by a neighbour's link.
   LivePlanner(std::filesystem::path run_directory, std::optional<std::int64_t> movable,
-              const Console& console)
-      : directory_(std::move(run_directory)), movable_(movable), console_(console) {}
+              analyzer::RouteFigures routes, const Console& console)
+      : directory_(std::move(run_directory)), movable_(movable), routes_(routes), console_(console) {}
 
   /// Looks once at all processes there are by now.
   void look();
@@ -43,6 +45,7 @@ class LivePlanner {
 
   std::filesystem::path directory_;
   std::optional<std::int64_t> movable_;
+  analyzer::RouteFigures routes_;
   const Console& console_;
   std::map<int, Job> jobs_;
 };

@@ -44,7 +44,8 @@ constexpr int kPatienceMs = 100;
 }  // namespace
 
 LivePlannerProcess::LivePlannerProcess(const std::filesystem::path& run_directory,
-                                       std::optional<std::int64_t> movable, Environment& environment,
+                                       std::optional<std::int64_t> movable,
+                                       const analyzer::RouteFigures& routes, Environment& environment,
                                        const Console& console) {
   std::ofstream(run_directory / RunDirectory::kPassing) << "recorded to plan by\n";
   int ends[2];
@@ -52,7 +53,7 @@ LivePlannerProcess::LivePlannerProcess(const std::filesystem::path& run_director
   if (piped) pid_ = ::fork();
   if (piped && pid_ == 0) {
     ::close(ends[1]);
-    watch(LivePlanner(run_directory, movable, console), ends[0]);
+    watch(LivePlanner(run_directory, movable, routes, console), ends[0]);
   }
   if (pid_ < 0) {
     console.warning("no plan is made: no process can be made: " + std::generic_category().message(errno));

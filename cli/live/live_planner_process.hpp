@@ -1,5 +1,6 @@
 #pragma once
 
+#include "analyzer/session/route_link.hpp"
 #include "cli/console.hpp"
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class LivePlannerProcess {
   /// Tells the job's hooks to record, up to a limit, and starts to watch. Where no process can be made the
   /// job runs without plans; `console` is told.
   LivePlannerProcess(const std::filesystem::path& run_directory, std::optional<std::int64_t> movable,
-                     Environment& environment, const Console& console);
+                     const analyzer::RouteFigures& routes, Environment& environment, const Console& console);
   ~LivePlannerProcess();
   LivePlannerProcess(const LivePlannerProcess&) = delete;
   LivePlannerProcess& operator=(const LivePlannerProcess&) = delete;

@@ -65,12 +65,14 @@ class LivePlannerTest : public ::testing::Test {
   }
 
   /// What the runtime says of process 42's GPU 0.
-  void status(std::int64_t bytes_out, trace::PlanState state = trace::PlanState::kNone) {
+  void status(std::int64_t bytes_out, trace::PlanState state = trace::PlanState::kNone,
+              trace::RouteTaken route = trace::RouteTaken::kDirect) {
     StatusBuilder builder;
     builder.set_stage(trace::JobStage::kManaging);
     builder.device(0).budget = 20 * kMiB;
     builder.device(0).chunk_size = 2 * kMiB;
     builder.device(0).bytes_out = bytes_out;
+    builder.device(0).route = static_cast<std::int64_t>(route);
     builder.device(0).plan_state = static_cast<std::int64_t>(state);
     builder.write(directory_.path() / "status.42");
   }
@@ -85,7 +87,7 @@ class LivePlannerTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   Console console_{Verbosity::kQuiet};
-  LivePlanner planner_{directory_.path(), std::nullopt, console_};
+  LivePlanner planner_{directory_.path(), std::nullopt, {}, console_};
   std::unique_ptr<trace::SpoolWriter> spool_;
   std::uint64_t operations_ = 0;
   std::int64_t now_ = 1000;
@@ -106,6 +108,23 @@ TEST_F(LivePlannerTest, AJobThatRepeatsItselfAndDoesNotFitGetsAPlan) {
   EXPECT_EQ(made.chunk_bytes, static_cast<std::uint64_t>(2 * kMiB));
   EXPECT_EQ(made.name, "made while the job ran");
   EXPECT_FALSE(made.leaves.empty());
+  EXPECT_EQ(made.route, trace::CopyRoute::Way::kDirect);
+}
+
+TEST_F(LivePlannerTest, APlanIsForTheWayThatContentsTake) {
+  using Way = trace::CopyRoute::Way;
+  for (const auto& [taken, way] : {std::pair{trace::RouteTaken::kBoth, Way::kBoth},
+                                   {trace::RouteTaken::kNeighbour, Way::kNeighbour},
+                                   {trace::RouteTaken::kLeft, Way::kDirect}}) {
+    LivePlanner planner(directory_.path(), std::nullopt, {}, console_);
+    status(kMiB, trace::PlanState::kNone, taken);
+    iterations(6);
+    planner.look();
+    trace::FlatPlan made;
+    ASSERT_EQ(plan(made), "");
+    EXPECT_EQ(made.route, way);
+    fs::remove(directory_.path() / "plan.42");
+  }
 }
 
 TEST_F(LivePlannerTest, AJobThatFitsNeedsNone) {

@@ -2,6 +2,7 @@
 
 #include "cli/byte_size.hpp"
 #include "cli/failure.hpp"
+#include "cli/report/route_text.hpp"
 
 #include <fmt/format.h>
 
@@ -28,6 +29,14 @@ std::string plan_name(const PlanReference& reference, const analyzer::StoredPlan
                      stored.row.planner);
 }
 
+std::string planned_link(const analyzer::StoredPlan& stored) {
+  const trace::PlanRow& row = stored.row;
+  if (row.route.value_or("direct") == "direct") return "";
+  return fmt::format("{}, {:.1f} GB/s in and {:.1f} GB/s out, {}", route_text(row.route),
+                     row.link_h2d_bytes_per_second.value_or(0) / 1e9,
+                     row.link_d2h_bytes_per_second.value_or(0) / 1e9, row.link_known_by.value_or("unknown"));
+}
+
 std::string describe(const analyzer::StoredPlan& stored) {
   const trace::PlanRow& row = stored.row;
   std::string text = fmt::format(
@@ -39,6 +48,7 @@ std::string describe(const analyzer::StoredPlan& stored) {
       format_bytes(stored.placed.placement.bytes_in), milliseconds(row.predicted_ns),
       milliseconds(row.bound_ns), milliseconds(row.in_memory_ns), format_bytes(row.budget_bytes),
       stored.placed.split.plan(), format_bytes(static_cast<std::int64_t>(stored.placed.rules.chunk)));
+  if (const std::string link = planned_link(stored); !link.empty()) text += "; contents go " + link;
   if (stored.placed.slack > 0) text += fmt::format(", {:.1f}% of them not needed", 100 * stored.placed.slack);
   return text;
 }

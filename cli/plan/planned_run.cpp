@@ -11,8 +11,10 @@
 #include "cli/plan/rank_plans.hpp"
 #include "cli/plan/slot_rows.hpp"
 #include "cli/plan/watched_run.hpp"
+#include "cli/report/route_text.hpp"
 #include "cli/session/build_session.hpp"
 #include "cli/session/edit_session.hpp"
+#include "trace/copy_route.hpp"
 #include "trace/flat_plan.hpp"
 #include "trace/job_environment.hpp"
 #include "trace/session_writer.hpp"
@@ -61,8 +63,11 @@ trace::RunRow run_row(const trace::PlanRow& plan, const DeviceSnapshot& counters
   row.iterations = counters.plan_iterations;
   row.iterations_followed = counters.plan_iterations_followed;
   row.iteration_ns = per_iteration(counters.plan_measured_ns, counters.plan_iterations_timed);
-  row.predicted_ns = plan.predicted_ns;
-  row.bound_ns = plan.bound_ns;
+  row.route = route_taken_name(counters.route);
+  if (counters.by_planned_route()) {
+    row.predicted_ns = plan.predicted_ns;
+    row.bound_ns = plan.bound_ns;
+  }
   row.in_memory_ns = plan.in_memory_ns;
   row.forced_bytes = plan.forced_bytes;
   row.actions_planned = counters.plan_actions_due;
@@ -119,12 +124,14 @@ std::string PlannedRun::describe() const {
   return fmt::format("{}: {}{}", name_, cli::describe(stored_), more);
 }
 
+std::string PlannedRun::link() const { return planned_link(stored_); }
+
 analyzer::Coordination PlannedRun::best_coordination(const analyzer::RankLayout& layout) const {
   return analyzer::choose_coordination(stored_.placed.workload.workload, stored_.placed.plan, nullptr, layout,
                                        {});
 }
 
-void PlannedRun::settle(JobSettings& settings, bool budget_given) const {
+std::string PlannedRun::settle(JobSettings& settings, bool budget_given) const {
   if (settings.memory != "explicit")
     throw Failure("--plan moves memory itself, and --memory managed leaves that to the driver",
                   "leave one of them out");
@@ -146,6 +153,26 @@ void PlannedRun::settle(JobSettings& settings, bool budget_given) const {
   }
   settings.chunk = chunk;
   settings.movable = static_cast<std::int64_t>(stored_.placed.rules.movable);
+  const std::string planned(trace::route_name(stored_.rank.route));
+  if (settings.route.empty() && planned != "direct") settings.route = planned;
+  const auto other = way_not_planned(settings.route);
+  if (!other) return "";
+  return fmt::format(
+      "{} is for contents that go {}, and --route {} has them go {}: its prediction and bound are not "
+      "compared; "
+      "for a plan of that way: tferry analyze --route {} {}",
+      name_, route_text(planned), settings.route, route_text(std::string(trace::route_name(*other))),
+      trace::route_name(*other), reference_.session.string());
+}
+
+/// The way of the first rank whose contents do not go as the plan has it.
+std::optional<trace::CopyRoute::Way> PlannedRun::way_not_planned(const std::string& routes) const {
+  const auto ranks = 1 + std::count(routes.begin(), routes.end(), ',');
+  for (int rank = 0; !routes.empty() && rank < ranks; ++rank) {
+    const auto route = trace::parse_copy_route(routes, rank);
+    if (route && route->way != stored_.rank.route) return route->way;
+  }
+  return std::nullopt;
 }
 
 void PlannedRun::hand_over(const fs::path& run_directory, Environment& environment) const {

@@ -7,6 +7,7 @@
 #include "cli/plan/plan_reference.hpp"
 #include "cli/plan/watched_run.hpp"
 #include "cli/report/run_summary.hpp"
+#include "trace/copy_route.hpp"
 #include "trace/session_writer.hpp"
 
 #include <cstdint>
@@ -31,12 +32,15 @@ class PlannedRun {
   /// Bytes per GPU that the plan was made for.
   std::int64_t budget_bytes() const { return stored_.row.budget_bytes; }
   std::string describe() const;
+  /// What it is for, where that is not each GPU's own link.
+  std::string link() const;
   /// How ranks that all follow this plan do best on the links that they share, simulated.
   analyzer::Coordination best_coordination(const analyzer::RankLayout& layout) const;
 
-  /// Sets chunk and movable size, and the budget unless one was given. Throws Failure for settings under
-  /// which the plan cannot be followed: a smaller budget, another chunk size, another policy.
-  void settle(JobSettings& settings, bool budget_given) const;
+  /// Sets chunk and movable size, and budget and route unless they were given. Throws Failure for settings
+  /// under which the plan cannot be followed: a smaller budget, another chunk size, another policy. Returns
+  /// what to warn of: a route that the plan is not for.
+  std::string settle(JobSettings& settings, bool budget_given) const;
 
   /// Writes the plan for the runtime library into the run directory and tells the job of it. Throws Failure.
   void hand_over(const std::filesystem::path& run_directory, Environment& environment) const;
@@ -52,6 +56,7 @@ class PlannedRun {
   const std::optional<std::filesystem::path>& session() const { return session_; }
 
  private:
+  std::optional<trace::CopyRoute::Way> way_not_planned(const std::string& routes) const;
   std::vector<const analyzer::StoredPlan*> plans() const;
   std::int64_t insert_plan(trace::SessionWriter& writer, const analyzer::StoredPlan& stored,
                            trace::PlanRow plan) const;

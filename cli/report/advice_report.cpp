@@ -147,6 +147,8 @@ class Advice {
              "matrix";
     if (resource == "copy_engine") return "let the program's copies of one direction follow each other";
     if (resource == "pageable") return "pin the memory (pin_memory=True, cudaHostAlloc)";
+    if (resource == "collective")
+      return "let NCCL go between the GPUs (NCCL_P2P_DISABLE unset, GPUs that reach each other)";
     if (resource == "other_process") return "find out who else uses the GPU or its link: tferry doctor";
     if (resource == "numa") return "bind the process to the node of its GPU: numactl --cpunodebind --membind";
     if (resource == "host_memory") return "bind each process to the memory next to its GPU: numactl";

@@ -1,6 +1,7 @@
 #include "cli/report/iteration_times.hpp"
 #include "cli/report/reports.hpp"
 #include "cli/report/resource_text.hpp"
+#include "cli/report/route_text.hpp"
 
 #include <fmt/format.h>
 
@@ -80,9 +81,13 @@ Table times(const Scope& scope) {
     }
     table.add(KnownBy::kSimulated, {gpu, "bound: no plan is faster", row.bound_ns, row.budget_bytes,
                                     row.bytes_in, row.bytes_out, Cell("-"), resource_text(row.resource)});
-    table.notes.push_back(fmt::format("link of GPU {}: {:.1f} GB/s in, {:.1f} GB/s out, {}", gpu,
-                                      row.link_h2d_bytes_per_second.value_or(0) / 1e9,
-                                      row.link_d2h_bytes_per_second.value_or(0) / 1e9, row.link_known_by));
+    const std::string link =
+        fmt::format("{:.1f} GB/s in, {:.1f} GB/s out, {}", row.link_h2d_bytes_per_second.value_or(0) / 1e9,
+                    row.link_d2h_bytes_per_second.value_or(0) / 1e9, row.link_known_by);
+    table.notes.push_back(row.route.value_or("direct") == "direct"
+                              ? fmt::format("link of GPU {}: {}", gpu, link)
+                              : fmt::format("contents of GPU {} go {}, taken to be idle: {}", gpu,
+                                            route_text(row.route), link));
   }
   for (const auto& row : scope.session().rows<trace::SimulationRow>(
            "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY device_id, id")) {

@@ -182,6 +182,7 @@ const std::map<std::string, const char*>& cause_words() {
       {"link_or_host_memory", "a link or host memory: the tree of links is not known"},
       {"pageable", "pageable memory, staged by the driver; pin it"},
       {"numa", "host memory of another NUMA node than the GPU's; numactl binds a job to one"},
+      {"collective", "a collective (NCCL) that moves its data through host memory"},
       {"other_process", "traffic that the counters saw and nobody recorded"},
       {"unexplained", "unexplained"}};
   return words;

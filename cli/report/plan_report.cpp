@@ -1,5 +1,6 @@
 #include "cli/report/reports.hpp"
 #include "cli/report/resource_text.hpp"
+#include "cli/report/route_text.hpp"
 
 #include <fmt/format.h>
 
@@ -22,7 +23,8 @@ Table plans(const Scope& scope) {
                {"forced", Unit::kBytes},
                {"limited_by"},
                {"chunks", Unit::kCount},
-               {"slack", Unit::kShare}});
+               {"slack", Unit::kShare},
+               {"route"}});
   for (const auto& row : scope.session().rows<trace::PlanRow>(
            "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY id")) {
     std::optional<double> over;
@@ -32,10 +34,10 @@ Table plans(const Scope& scope) {
     if (row.forced_bytes) forced = *row.forced_bytes / 2;
     const auto resource =
         scope.value<std::string>(fmt::format("SELECT resource FROM simulation WHERE plan_id = {}", row.id));
-    table.add(KnownBy::kSimulated,
-              {row.id, scope.gpu_name(row.device_id), row.planner, row.budget_bytes, row.predicted_ns,
-               row.bound_ns, row.in_memory_ns, over, row.bytes_out, forced,
-               resource ? Cell(resource_text(*resource)) : Cell("-"), row.chunk_count, row.slack});
+    table.add(KnownBy::kSimulated, {row.id, scope.gpu_name(row.device_id), row.planner, row.budget_bytes,
+                                    row.predicted_ns, row.bound_ns, row.in_memory_ns, over, row.bytes_out,
+                                    forced, resource ? Cell(resource_text(*resource)) : Cell("-"),
+                                    row.chunk_count, row.slack, row.route.value_or("direct")});
   }
   if (table.rows.empty()) {
     table.notes.emplace_back(
@@ -104,6 +106,12 @@ Table movements(const Scope& scope, const trace::PlanRow& plan) {
                   {tensor ? Cell(*tensor) : Cell("-"), bytes, after, before ? Cell(*before) : Cell("never"),
                    name(after), before ? name(*before) : Cell("freed while away")});
       });
+  if (plan.link_h2d_bytes_per_second && plan.link_d2h_bytes_per_second) {
+    table.notes.push_back(fmt::format("contents go {}: {:.1f} GB/s in, {:.1f} GB/s out, {}",
+                                      route_text(plan.route), *plan.link_h2d_bytes_per_second / 1e9,
+                                      *plan.link_d2h_bytes_per_second / 1e9,
+                                      plan.link_known_by.value_or("not told how that is known")));
+  }
   table.notes.push_back(moves == 0
                             ? std::string("nothing: everything fits")
                             : fmt::format("{} moves; positions count the iteration's operations", moves));
@@ -125,13 +133,15 @@ Table runs(const Scope& scope) {
                {"in", Unit::kBytes},
                {"out", Unit::kBytes},
                {"late_fetches", Unit::kCount},
-               {"mappings", Unit::kCount}});
+               {"mappings", Unit::kCount},
+               {"route"}});
   for (const auto& row : scope.session().rows<trace::RunRow>(
            "WHERE " + scope.condition("process_id", "device_id", "") + " ORDER BY id")) {
     table.add(KnownBy::kMeasured,
               {row.plan_id.value_or(0), scope.gpu_name(row.device_id), row.iteration_ns, row.predicted_ns,
                row.bound_ns, row.iterations, row.iterations_followed, row.followed, row.actions_planned,
-               row.actions_used, row.bytes_in, row.bytes_out, row.late_fetches, row.mappings});
+               row.actions_used, row.bytes_in, row.bytes_out, row.late_fetches, row.mappings,
+               row.route ? Cell(*row.route) : Cell()});
   }
   return table;
 }

@@ -21,6 +21,7 @@ inline std::string contended_resource_text(const std::string& resource) {
   if (resource == "copy_engine") return "the copy engine";
   if (resource == "pageable") return "pageable memory";
   if (resource == "numa") return "memory of another NUMA node";
+  if (resource == "collective") return "the link, to a collective";
   if (resource == "other_process") return "another process";
   return resource;
 }

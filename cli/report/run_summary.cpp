@@ -86,7 +86,7 @@ RunSummary summarise_run(const std::filesystem::path& directory, std::string pro
                          std::string requested_budget, const JobEnd& end,
                          std::vector<Environment::Change> environment) {
   RunSummary summary{
-      std::move(program), std::move(requested_budget), end, std::move(environment), {}, {}, {}, {}};
+      std::move(program), std::move(requested_budget), end, std::move(environment), {}, {}, {}, {}, {}};
   StatusDirectoryRead read = read_status_directory(directory);
   summary.defects = std::move(read.defects);
   if (!read.processes.empty() || summary.defects.empty()) note_reach(read.processes, summary.notes);

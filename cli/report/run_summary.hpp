@@ -35,6 +35,7 @@ struct RunSummary {
   std::vector<std::string> notes;    ///< what the user has to know, in sentences with what to do
   std::vector<std::string> defects;  ///< files that could not be read
   std::string plan = {};             ///< name of the plan that was to be followed; empty: none was given
+  std::string plan_link = {};        ///< what it is for, where that is not the GPU's own link alone
 };
 
 /// Reads what the job's processes left in `directory` and draws the conclusions: no GPU used, a driver of

@@ -63,6 +63,8 @@ Json device(const DeviceSummary& summary) {
   Json result = {{"device", counters.device}};
   for (const auto& [name, value] : counters.named()) result[name] = or_null(value);
   result["budget_source"] = budget_source(counters.budget_source);
+  result["route"] = or_null(route_taken_name(counters.route));
+  result["plan_route"] = or_null(route_taken_name(counters.plan_route));
   Json staying = Json::array();
   for (std::size_t i = 0; i < counters.resident_count.size(); ++i) {
     staying.push_back({{"reason", resident_reason_text(static_cast<trace::ResidentReason>(i))},

@@ -1,6 +1,7 @@
 #include "cli/report/run_summary_plan.hpp"
 
 #include "cli/byte_size.hpp"
+#include "cli/report/route_text.hpp"
 
 #include <fmt/format.h>
 
@@ -76,6 +77,14 @@ std::string bytes_line(const DeviceSnapshot& device) {
 std::string times_line(const DeviceSnapshot& device) {
   const Figure measured = each(device.plan_measured_ns, device.plan_iterations_timed);
   std::string line = "measured " + milliseconds(measured);
+  if (!device.by_planned_route()) {
+    return fmt::format(
+        "{}, in memory {}; prediction and bound are not compared: they are for contents that go {}, and "
+        "these "
+        "went {}",
+        line, milliseconds(device.plan_in_memory_ns), route_text(route_taken_name(device.plan_route)),
+        route_text(route_taken_name(device.route)));
+  }
   if (measured && device.plan_bound_ns.value_or(0) > *measured)
     line += " (below the bound: an error of the model)";
   return fmt::format("{}, predicted {}, bound {}, in memory {}", line, milliseconds(device.plan_predicted_ns),

@@ -131,6 +131,40 @@ TEST_F(RunSummaryTest, ARuntimeThatSteppedAsideIsSaidWithItsReason) {
       contains(to_text(summarise()), "stepped aside in process 42 (?): address range cannot be reserved"));
 }
 
+TEST_F(RunSummaryTest, APredictionIsComparedByThePlansWayOnly) {
+  using trace::RouteTaken;
+  const auto text = [this](RouteTaken taken, RouteTaken planned) {
+    StatusBuilder builder;
+    builder.set_stage(trace::JobStage::kManaging);
+    trace::DeviceStatus& device = builder.device(0);
+    device.budget = 1;
+    device.plan_state = static_cast<std::int64_t>(trace::PlanState::kFollowing);
+    device.plan_adoptions = device.plan_iterations_timed = 1;
+    device.plan_measured_ns = 12'000'000;
+    device.plan_predicted_ns = 11'000'000;
+    device.plan_bound_ns = 10'000'000;
+    device.route = static_cast<std::int64_t>(taken);
+    device.plan_route = static_cast<std::int64_t>(planned);
+    builder.write(directory_.path() / "status.42");
+    return to_text(summarise());
+  };
+  const std::string compared = "measured 12.0 ms, predicted 11.0 ms, bound 10.0 ms";
+  for (const RouteTaken way : {RouteTaken::kUnknown, RouteTaken::kDirect, RouteTaken::kBoth})
+    EXPECT_TRUE(contains(text(way, way), compared));
+  const std::string left = text(RouteTaken::kLeft, RouteTaken::kBoth);
+  EXPECT_FALSE(contains(left, "predicted 11.0")) << left;
+  EXPECT_TRUE(contains(left,
+                       "they are for contents that go by its own and a neighbour's link, and these went by a "
+                       "neighbour's link until that was given up, then by its own"))
+      << left;
+  EXPECT_TRUE(contains(left, "route      contents went by a neighbour's link until"));
+  EXPECT_FALSE(contains(text(RouteTaken::kDirect, RouteTaken::kNeighbour), "route      contents"))
+      << "the usual way";
+  const auto json = nlohmann::json::parse(to_json(summarise()));
+  EXPECT_EQ(json["processes"][0]["devices"][0]["route"], "direct");
+  EXPECT_EQ(json["processes"][0]["devices"][0]["plan_route"], "neighbour");
+}
+
 TEST_F(RunSummaryTest, AuditAndOutOfMemoryAreSaid) {
   StatusBuilder builder;
   builder.set_stage(trace::JobStage::kManaging);

@@ -1,4 +1,5 @@
 #include "cli/byte_size.hpp"
+#include "cli/report/route_text.hpp"
 #include "cli/report/run_summary.hpp"
 #include "cli/report/run_summary_plan.hpp"
 
@@ -126,6 +127,8 @@ std::string device_block(const ProcessSnapshot& process, const DeviceSummary& su
       fmt::format("{} at its peak; on the card at most {}, parked at most {}", bytes(device.allocated_peak),
                   bytes(device.resident_peak), bytes(device.parked_peak)));
   add("moved", moved_line(summary));
+  const auto route = route_taken_name(device.route);
+  if (route && *route != "direct") add("route", "contents went " + route_text(route));
   add("waits", waits_line(summary));
   add("time", time_line(summary));
   add("stays", staying_line(device));
@@ -155,7 +158,10 @@ std::string end_line(const RunSummary& summary) {
 
 std::string to_text(const RunSummary& summary) {
   std::vector<std::string> parts = {end_line(summary)};
-  if (!summary.plan.empty()) parts.push_back("plan: " + summary.plan);
+  if (!summary.plan.empty()) {
+    parts.push_back("plan: " + summary.plan +
+                    (summary.plan_link.empty() ? "" : ", for contents that go " + summary.plan_link));
+  }
   std::size_t left_out = 0;
   for (const ProcessSummary& process : summary.processes) {
     for (const DeviceSummary& device : process.devices) {

@@ -55,6 +55,7 @@ class LinkWriter {
       writer_.insert(row);
     }
     write_nvlinks();
+    write_routes();
   }
 
  private:
@@ -167,6 +168,36 @@ class LinkWriter {
         writer_.insert(row);
       }
     }
+  }
+
+  /// What contents of a GPU get by a neighbour's link, and by both at once.
+  void write_routes() {
+    if (!facts_.calibration) return;
+    for (const Card& card : cards_) {
+      const int gpu = calibrated(card.pci_address);
+      for (const auto way : {trace::CopyRoute::Way::kNeighbour, trace::CopyRoute::Way::kBoth}) {
+        const auto rates = trace::route_rates(*facts_.calibration, gpu, way);
+        if (!rates) continue;
+        LinkRow row{.kind = std::string(trace::route_name(way)),
+                    .upstream = address_of(rates->via),
+                    .downstream = card.pci_address};
+        row.device_id = card.id;
+        row.h2d_bytes_per_second = rates->h2d;
+        row.d2h_bytes_per_second = rates->d2h;
+        // Measured in sum; each in proportion.
+        row.duplex_h2d_bytes_per_second = rates->both * rates->h2d / (rates->h2d + rates->d2h);
+        row.duplex_d2h_bytes_per_second = rates->both * rates->d2h / (rates->h2d + rates->d2h);
+        row.known_by = "measured";
+        writer_.insert(row);
+      }
+    }
+  }
+
+  std::string address_of(int gpu) const {
+    for (const trace::CalibratedGpu& one : facts_.calibration->gpus) {
+      if (one.ordinal == gpu) return one.pci_address;
+    }
+    return "";
   }
 
   trace::SessionWriter& writer_;

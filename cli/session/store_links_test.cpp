@@ -130,6 +130,28 @@ TEST_F(StoreLinksTest, NvlinkHasBothDirections) {
             391'000'000'000);
 }
 
+TEST_F(StoreLinksTest, WaysByANeighbourHaveWhatWasMeasuredOfThem) {
+  HostFacts facts = machine();
+  auto& figures = facts.calibration->figures;
+  for (const char* way : {"h2d", "d2h", "both"}) {
+    const double twice = std::string(way) == "both" ? 2 : 1;
+    figures.push_back(figure("relay", {0, 2}, 0, way, twice * 54e9, "idle"));
+    figures.push_back(figure("relay", {0, 2}, 0, way, 20e9, "busy"));
+    figures.push_back(figure("relay", {0, 2}, 0, way, 50e9, "direct"));
+    figures.push_back(figure("relay", {0, 2}, -1, way, twice * 100e9, "direct"));
+  }
+  trace::Session session = stored(facts, {"GPU-a", "GPU-b", "GPU-c"});
+  EXPECT_EQ(session.integer("SELECT h2d_bytes_per_second FROM link WHERE kind = 'neighbour'"),
+            54'000'000'000);
+  EXPECT_EQ(session.integer("SELECT d2h_bytes_per_second FROM link WHERE kind = 'both' AND device_id = 1 AND "
+                            "upstream = '0000:50:00.0'"),
+            100'000'000'000);
+  EXPECT_EQ(session.integer("SELECT duplex_h2d_bytes_per_second FROM link WHERE kind = 'both'"),
+            100'000'000'000);
+  EXPECT_EQ(session.integer("SELECT count(*) FROM link WHERE kind IN ('neighbour', 'both')"), 2)
+      << "GPU 1 was not measured";
+}
+
 TEST_F(StoreLinksTest, AnotherCardInTheSamePlaceHasNoRates) {
   trace::Session session = stored(machine(), {"GPU-x", "GPU-b", "GPU-c"});
   EXPECT_EQ(session.integer("SELECT count(*) FROM link WHERE device_id = 1 AND h2d_bytes_per_second IS NULL "

@@ -94,6 +94,8 @@ constexpr std::array kCounters = {
     TFERRY_COUNTER(slots_ahead),
     TFERRY_COUNTER(slots_expired),
     TFERRY_COUNTER(slot_wait_ns),
+    TFERRY_COUNTER(route),
+    TFERRY_COUNTER(plan_route),
 };
 #undef TFERRY_COUNTER
 static_assert((kCounters.size() + 2 * static_cast<std::size_t>(trace::ResidentReason::kCount)) *
@@ -152,6 +154,10 @@ std::vector<std::pair<const char*, Figure>> DeviceSnapshot::named() const {
   std::vector<std::pair<const char*, Figure>> result;
   for (const CounterField& field : kCounters) result.emplace_back(field.name, this->*field.member);
   return result;
+}
+
+bool DeviceSnapshot::by_planned_route() const {
+  return route.value_or(0) == 0 || plan_route.value_or(0) == 0 || route == plan_route;
 }
 
 bool DeviceSnapshot::used() const {
@@ -224,6 +230,22 @@ StatusDirectoryRead read_status_directory(const std::filesystem::path& directory
   if (error) result.defects.push_back(fmt::format("{}: {}", directory.string(), error.message()));
   if (left_out > 0) result.defects.push_back(fmt::format("{} more status files were not read", left_out));
   return result;
+}
+
+std::optional<std::string> route_taken_name(const Figure& route) {
+  switch (static_cast<trace::RouteTaken>(route.value_or(0))) {
+    case trace::RouteTaken::kUnknown:
+      break;
+    case trace::RouteTaken::kDirect:
+      return "direct";
+    case trace::RouteTaken::kNeighbour:
+      return "neighbour";
+    case trace::RouteTaken::kBoth:
+      return "both";
+    case trace::RouteTaken::kLeft:
+      return "left";
+  }
+  return std::nullopt;
 }
 
 const char* resident_reason_text(trace::ResidentReason reason) {

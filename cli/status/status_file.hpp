@@ -28,10 +28,14 @@ struct DeviceSnapshot {
       plan_predicted_ns, plan_bound_ns, plan_in_memory_ns, plan_forced_bytes;
   Figure slot_members, slot_rank, slots_asked, slots_granted, slots_used, slots_ahead, slots_expired,
       slot_wait_ns;
+  Figure route, plan_route;
   std::array<Figure, static_cast<std::size_t>(trace::ResidentReason::kCount)> resident_count, resident_bytes;
 
   /// Name (as in trace/job_status.hpp) and value of every scalar counter, for JSON and tests.
   std::vector<std::pair<const char*, Figure>> named() const;
+  /// Whether the plan in place, if there is one, is for the way by which contents moved, as far as both are
+  /// known. Otherwise its prediction and its bound tell nothing of this run.
+  bool by_planned_route() const;
   /// True if the program did anything on this device.
   bool used() const;
 };
@@ -63,6 +67,9 @@ struct StatusDirectoryRead {
 
 /// Every `status.PID` of a run directory, at most `limit` of them; the rest is counted as one defect.
 StatusDirectoryRead read_status_directory(const std::filesystem::path& directory, std::size_t limit = 4096);
+
+/// "direct", "neighbour", "both", or "left" for a neighbour's link that was given up; unset: not known.
+std::optional<std::string> route_taken_name(const Figure& route);
 
 /// "small", "never named by a launch" ...: trace::ResidentReason in words.
 const char* resident_reason_text(trace::ResidentReason reason);

@@ -11,8 +11,9 @@ namespace tferry::gui {
 namespace {
 
 // As table `contention` names them, in the order of the numbers that kContentionLane gives them.
-constexpr std::array kResources = {"link",     "host_memory",   "link_or_host_memory", "copy_engine",
-                                   "pageable", "other_process", "unexplained",         "numa"};
+constexpr std::array kResources = {"link",        "host_memory", "link_or_host_memory",
+                                   "copy_engine", "pageable",    "other_process",
+                                   "unexplained", "numa",        "collective"};
 
 }  // namespace
 
@@ -20,7 +21,8 @@ const char* const kContentionLane =
     "0, 0, coalesce(link_id, 0), CASE WHEN link_id IS NOT NULL THEN 0 WHEN resource = 'host_memory' THEN 1 "
     "WHEN "
     "resource = 'link_or_host_memory' THEN 2 WHEN resource = 'copy_engine' THEN 3 WHEN resource = 'pageable' "
-    "THEN 4 WHEN resource = 'other_process' THEN 5 WHEN resource = 'numa' THEN 7 ELSE 6 END";
+    "THEN 4 WHEN resource = 'other_process' THEN 5 WHEN resource = 'numa' THEN 7 WHEN resource = "
+    "'collective' THEN 8 ELSE 6 END";
 
 const char* const kLostWhileRunning = "resource <> 'copy_engine_queue'";
 
