@@ -67,9 +67,9 @@ std::vector<Table> report_tensors(const Scope& scope) {
         fmt::format("{} tensors of {} bytes in all; uses are positions in the iteration", tensors, bytes));
     table.notes.push_back(
         unstable == 0
-            ? "each was matched in all iterations with the typical sequence of operations"
-            : fmt::format("{} of them were matched in fewer than all iterations with the typical sequence of "
-                          "operations (instances below of_iterations); persistent ones live through all",
+            ? "all of them matched in every iteration with the typical sequence of operations"
+            : fmt::format("{} of them not matched in all iterations with the typical sequence of operations "
+                          "(instances below of_iterations)",
                           unstable));
   }
   return {table};
