@@ -141,12 +141,12 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
   }
   options.chunk_bytes = chunk_.empty() ? 0 : parse_chunk(chunk_);
   options.movable_bytes = movable_.empty() ? 0 : parse_bytes(movable_, "--movable");
+  options.effort = effort();
   options.other_planner = other_planner();
   if (options.other_planner && (no_plan_ || (!options.budget_bytes && !options.oversubscription)))
     throw Failure("--planner is about plans", "give --budget or --oversubscribe, without --no-plan");
   if (options.other_planner && ranks_share_ > 0)
     throw Failure("--ranks-share makes its plans by lookahead", "leave --planner or --ranks-share out");
-  options.effort = effort();
   return options;
 }
 

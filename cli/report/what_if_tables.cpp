@@ -102,8 +102,9 @@ Table curve_table(std::span<const analyzer::RankAnalysis> ranks) {
     if (knee) {
       const analyzer::CurvePoint& point = points[*knee];
       table.notes.push_back(
-          fmt::format("knee: {} bytes ({:.2f} times); with less memory than that an iteration takes longer "
-                      "at a faster rate",
+          fmt::format("knee: {} bytes ({:.2f} times); from there down, memory taken away costs more time "
+                      "than on average over "
+                      "the curve",
                       point.budget + rank.typical->resident_bytes, point.oversubscription));
     } else if (!points.empty()) {
       table.notes.emplace_back("knee: none; the curve is flat, straight, or has too few points");
