@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace tferry::analyzer {
 namespace {
@@ -28,20 +29,20 @@ std::vector<std::uint32_t> with_first(std::vector<std::uint32_t> points) {
   return points;
 }
 
+std::vector<std::uint32_t> with_last(std::vector<std::uint32_t> points, std::size_t operations) {
+  const auto last = static_cast<std::uint32_t>(operations - 1);
+  if (points.back() != last) points.push_back(last);
+  return points;
+}
+
 class BoundFinder {
  public:
   BoundFinder(const Workload& workload, std::size_t most)
-      : workload_(workload),
-        uses_(workload),
-        points_(with_first(choose_breakpoints(workload, uses_, std::max<std::size_t>(most, 3)))),
-        in_(points_.size()),
-        out_(points_.size()) {
-    for (std::size_t i = 0; i < points_.size(); ++i) {
-      count_in(i);
-      count_out(i);
-    }
+      : BoundFinder(workload, Uses(workload), std::max<std::size_t>(most, 3), false) {}
+  /// Of a round, the last operation is a breakpoint, too.
+  static RoundProfile profile_of(const Workload& workload, std::size_t most) {
+    return BoundFinder(workload, Uses(workload), std::max<std::size_t>(most, 3), true).profile();
   }
-
   Bound find() const {
     Bound bound;
     bound.compute_ns = static_cast<double>(compute_time(workload_));
@@ -57,12 +58,37 @@ class BoundFinder {
     return bound;
   }
 
-  RoundProfile profile() const {
-    const Windows<double> time = window_times(static_cast<double>(compute_time(workload_)));
-    return {from_first(time), to_end(time), from_first(in_), from_first(out_), to_end(in_), to_end(out_)};
+ private:
+  BoundFinder(const Workload& workload, Uses uses, std::size_t most, bool last)
+      : workload_(workload),
+        uses_(std::move(uses)),
+        points_(with_first(choose_breakpoints(workload, uses_, most))),
+        in_(0),
+        out_(0) {
+    if (last) points_ = with_last(std::move(points_), workload.operations.size());
+    in_ = Windows<std::int64_t>(points_.size());
+    out_ = Windows<std::int64_t>(points_.size());
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      count_in(i);
+      count_out(i);
+    }
   }
 
- private:
+  RoundProfile profile() const {
+    const Windows<double> time = window_times(static_cast<double>(compute_time(workload_)));
+    std::vector<double> compute(points_.size() + 1);
+    for (std::size_t i = points_.size(); i-- > 0;) {
+      const std::size_t end = i + 1 < points_.size() ? points_[i + 1] : count();
+      compute[i] = compute[i + 1];
+      for (std::size_t at = points_[i]; at < end; ++at)
+        compute[i] += static_cast<double>(workload_.operations[at].duration_ns);
+    }
+    const std::vector<double> nothing(points_.size() + 1);
+    return {from_first(time),       to_end(time),          from_first(in_),
+            from_first(out_),       to_end(in_),           to_end(out_),
+            to_last(time, compute), to_last(in_, nothing), to_last(out_, nothing)};
+  }
+
   std::size_t count() const { return workload_.operations.size(); }
 
   Windows<double> window_times(double compute_ns) const {
@@ -99,6 +125,18 @@ class BoundFinder {
     std::vector<double> best(points_.size() + 1);
     for (std::size_t from = points_.size(); from-- > 0;) {
       for (std::size_t to = from + 1; to < best.size(); ++to)
+        best[from] = std::max(best[from], best[to] + static_cast<double>(weight.at(from, to - from)));
+    }
+    return best;
+  }
+
+  /// The same, but windows reach no further than to the start of the last breakpoint; `rest` is what then
+  /// remains, at least, from a breakpoint to the iteration's end.
+  template <typename T>
+  std::vector<double> to_last(const Windows<T>& weight, const std::vector<double>& rest) const {
+    std::vector<double> best = rest;
+    for (std::size_t from = points_.size(); from-- > 0;) {
+      for (std::size_t to = from + 1; to < points_.size(); ++to)
         best[from] = std::max(best[from], best[to] + static_cast<double>(weight.at(from, to - from)));
     }
     return best;
@@ -268,7 +306,7 @@ std::string_view to_string(Resource resource) {
 }
 
 RoundProfile round_profile(const Workload& workload, std::size_t breakpoints) {
-  return BoundFinder(workload, breakpoints).profile();
+  return BoundFinder::profile_of(workload, breakpoints);
 }
 
 Bound lower_bound(const Workload& workload, std::size_t breakpoints) {

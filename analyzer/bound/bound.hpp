@@ -49,12 +49,16 @@ struct Bound {
 Bound lower_bound(const Workload& workload, std::size_t breakpoints = 300);
 
 /// What must happen before and after each breakpoint of an iteration that begins at its first operation:
-/// entry k stands for the k-th breakpoint, the first for operation 0, the last for the iteration's end. For
-/// bounds of several ranks.
+/// entry k stands for the k-th breakpoint, the first for operation 0, the last for the iteration's end, which
+/// is where the next one's first operation starts. For bounds of several ranks.
 struct RoundProfile {
   std::vector<double> time_before_ns, time_after_ns;
   std::vector<double> in_before, out_before;  ///< bytes
   std::vector<double> in_after, out_after;
+  /// From each breakpoint only to where the last operation has ended. What the next iteration's first
+  /// operation still waits for is not in it: after ranks have waited for each other, they do not start
+  /// together.
+  std::vector<double> time_to_end_ns, in_to_end, out_to_end;
 };
 RoundProfile round_profile(const Workload& workload, std::size_t breakpoints = 120);
 

@@ -12,19 +12,36 @@ struct Cut {
   double work_ns, bytes_in, bytes_out;
 };
 
+/// What a rank has to do from a breakpoint of an iteration on, until the round is over: the rest of that
+/// iteration, whole ones, and the last one, whose end is that of its last operation.
+double until_round_ends(const std::vector<double>& after, const std::vector<double>& to_end,
+                        std::size_t point, std::uint64_t iterations_after) {
+  if (iterations_after == 0) return to_end[point];
+  return after[point] + static_cast<double>(iterations_after - 1) * after.front() + to_end.front();
+}
+
+/// And from the round's begin to a breakpoint.
+double since_round_began(const std::vector<double>& before, std::size_t point,
+                         std::uint64_t iterations_before) {
+  return static_cast<double>(iterations_before) * before.back() + before[point];
+}
+
 /// All points of a round, by falling work.
-std::vector<Cut> cuts(const std::vector<double>& work, const std::vector<double>& in,
-                      const std::vector<double>& out, std::uint64_t iterations, bool work_after) {
+std::vector<Cut> cuts(const RoundProfile& profile, std::uint64_t iterations, bool work_after) {
   std::vector<Cut> all;
-  const std::size_t whole =
-      work_after ? 0 : work.size() - 1;              // entry that stands for a whole iteration of work
-  const std::size_t full = work.size() - 1 - whole;  // ... and of bytes
   for (std::uint64_t i = 0; i < iterations; ++i) {
-    const auto bytes_iterations = static_cast<double>(i),
-               work_iterations = static_cast<double>(iterations - 1 - i);
-    for (std::size_t k = 0; k < work.size(); ++k) {
-      all.push_back({work_iterations * work[whole] + work[k], bytes_iterations * in[full] + in[k],
-                     bytes_iterations * out[full] + out[k]});
+    const std::uint64_t later = iterations - 1 - i;
+    // The last entry is the next iteration's first, or no point of this round.
+    for (std::size_t k = 0; k + 1 < profile.time_before_ns.size(); ++k) {
+      if (work_after) {
+        all.push_back({until_round_ends(profile.time_after_ns, profile.time_to_end_ns, k, later),
+                       since_round_began(profile.in_before, k, i),
+                       since_round_began(profile.out_before, k, i)});
+      } else {
+        all.push_back({since_round_began(profile.time_before_ns, k, i),
+                       until_round_ends(profile.in_after, profile.in_to_end, k, later),
+                       until_round_ends(profile.out_after, profile.out_to_end, k, later)});
+      }
     }
   }
   std::sort(all.begin(), all.end(), [](const Cut& a, const Cut& b) { return a.work_ns > b.work_ns; });
@@ -76,10 +93,8 @@ RankBound rank_bound(std::span<const Workload* const> ranks, const LinkRates& sh
     one = std::max(one, bound.time_ns);
     in += static_cast<double>(bound.forced_in);
     out += static_cast<double>(bound.forced_out);
-    before.push_back(
-        cuts(profile.time_after_ns, profile.in_before, profile.out_before, iterations_per_round, true));
-    after.push_back(
-        cuts(profile.time_before_ns, profile.in_after, profile.out_after, iterations_per_round, false));
+    before.push_back(cuts(profile, iterations_per_round, true));
+    after.push_back(cuts(profile, iterations_per_round, false));
   }
   RankBound result{one, RankLimit::kOneRank};
   const auto raise = [&](double time, RankLimit limit) {

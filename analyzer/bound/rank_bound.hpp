@@ -25,7 +25,9 @@ struct RankBound {
 /// rank's own bound; the time for all forced bytes of a round on the shared link; for every time tau, the
 /// bytes that ranks must have moved before the last point with at least tau of work behind it, one after the
 /// other, and then tau; and the mirror image (ALGORITHMS: sets of ranks and cuts; ranks sorted by what they
-/// have left). Relative to the same as lower_bound. Requires valid workloads and at least one. Pure.
+/// have left). A round lasts until the last operations of all ranks have ended: what the next round's first
+/// operations wait for may come in later. Relative to the same as lower_bound. Requires
+/// valid workloads and at least one. Pure.
 RankBound rank_bound(std::span<const Workload* const> ranks, const LinkRates& shared,
                      std::uint64_t iterations_per_round, std::size_t breakpoints = 120);
 

@@ -55,7 +55,7 @@ bool place(PlacedPlan& basis, Plan plan, const SimulationOptions& options) {
 
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
-                             const Planner& planner, const SimulationOptions& simulation) {
+                             const Planner& planner, const SimulationOptions& simulation, Slacks slacks) {
   PlanOutcome best;
   double fastest_ns = std::numeric_limits<double>::infinity();
   const auto found = [&](double slack) {
@@ -80,7 +80,10 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
   // What is not possible with all chunks is not possible with fewer.
   if (PlanBasis whole = plan_basis(recording, typical, rules, budget_bytes, 0); !whole.basis)
     return {std::nullopt, whole.reason};
-  std::all_of(std::begin(kSlacks), std::end(kSlacks), found);
+  if (slacks == Slacks::kAll)
+    std::all_of(std::begin(kSlacks), std::end(kSlacks), found);
+  else
+    found(kSlacks[0]);
   if (!best.plan) std::any_of(std::begin(kLargerSlacks), std::end(kLargerSlacks), found);
   // With so much slack there may be too little for what one operation needs at once.
   if (!best.plan) std::any_of(std::begin(kSlacks) + 1, std::end(kSlacks), found);
@@ -90,9 +93,18 @@ PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration
 
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
-                             const LookaheadOptions& options) {
-  const auto lookahead = [&options](const Workload& workload) { return plan_lookahead(workload, options); };
-  return make_placed_plan(recording, typical, rules, budget_bytes, lookahead, options.simulation);
+                             const LookaheadOptions& options, const Effort& effort) {
+  LookaheadOptions search = options;
+  const auto plan = [&search](const Workload& workload) { return plan_lookahead(workload, search); };
+  PlanOutcome best;
+  for (int i = 0; i < effort.searches; ++i, ++search.seed) {
+    PlanOutcome outcome =
+        make_placed_plan(recording, typical, rules, budget_bytes, plan, options.simulation, effort.slacks);
+    const bool faster =
+        best.plan && outcome.plan && outcome.plan->plan.predicted_ns < best.plan->plan.predicted_ns;
+    if (!best.plan || faster) best = std::move(outcome);
+  }
+  return best;
 }
 
 }  // namespace tferry::analyzer

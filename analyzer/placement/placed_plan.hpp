@@ -33,18 +33,38 @@ struct PlanOutcome {
 /// Makes a plan for a workload that passes plan_errors there. What it throws ends the planning.
 using Planner = std::function<Plan(const Workload&)>;
 
+/// How many of the spare amounts of room below a plan is made for.
+enum class Slacks : std::uint8_t {
+  kFirst,  ///< the most of them for which there are places
+  kAll     ///< each, and the fastest plan is taken
+};
+
 /// Plans and places. `typical` comes from `recording`, counted under `rules`, with the link set. Plans are
 /// made for up to 2 % less than there is, since the more room is left, the better the places, and the fastest
 /// is taken (of those within a thousandth of it, the one that moves least); where what fits in bytes finds no
 /// places in chunks, for up to a tenth less. So `planner` is called several times, for one budget each.
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
-                             const Planner& planner, const SimulationOptions& simulation);
+                             const Planner& planner, const SimulationOptions& simulation,
+                             Slacks slacks = Slacks::kAll);
 
-/// The same by plan_lookahead.
+/// What may be spent on a plan. More effort tries what less effort tries, and something else besides, and
+/// keeps the best: its plan is never predicted to be slower (but by a thousandth where it moves fewer bytes).
+struct Effort {
+  Slacks slacks = Slacks::kAll;
+  /// Whole searches of LookaheadOptions::rounds simulations, from seeds that count on from options.seed.
+  int searches = 1;
+
+  static constexpr int kMostSearches = 1000;
+  static constexpr Effort fast() { return {Slacks::kFirst, 1}; }
+  static constexpr Effort normal() { return {Slacks::kAll, 1}; }
+  static constexpr Effort high() { return {Slacks::kAll, 10}; }
+};
+
+/// The same by plan_lookahead, the fastest of effort.searches.
 PlanOutcome make_placed_plan(const Recording& recording, const RecordedIteration& typical,
                              const trace::MemoryRules& rules, std::int64_t budget_bytes,
-                             const LookaheadOptions& options);
+                             const LookaheadOptions& options, const Effort& effort = {});
 
 /// The workload that a plan for this budget and slack is made for; the reason if there can be none.
 struct PlanBasis {

@@ -34,4 +34,25 @@ std::vector<CurvePoint> budget_curve(const Workload& workload, int rounds,
   return points;
 }
 
+std::optional<std::size_t> knee(std::span<const CurvePoint> points) {
+  constexpr double kFlat = 0.01, kStraight = 0.02;
+  if (points.size() < 3) return std::nullopt;
+  const auto [least, most] = std::minmax_element(
+      points.begin(), points.end(),
+      [](const CurvePoint& a, const CurvePoint& b) { return a.planned_ns < b.planned_ns; });
+  if (most->planned_ns < (1 + kFlat) * least->planned_ns) return std::nullopt;
+  const CurvePoint &first = points.front(), &last = points.back();
+  const double budgets = static_cast<double>(first.budget - last.budget);
+  const double times = last.planned_ns - first.planned_ns;
+  if (budgets <= 0 || times <= 0) return std::nullopt;
+  std::optional<std::size_t> found;
+  double furthest = kStraight;
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    const double taken = static_cast<double>(first.budget - points[i].budget) / budgets;
+    const double lost = (points[i].planned_ns - first.planned_ns) / times;
+    if (taken - lost > furthest) found = i, furthest = taken - lost;
+  }
+  return found;
+}
+
 }  // namespace tferry::analyzer

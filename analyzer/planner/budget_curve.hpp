@@ -2,8 +2,11 @@
 
 #include "analyzer/workload/workload.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace tferry::analyzer {
@@ -22,5 +25,12 @@ struct CurvePoint {
 /// valid workload. Pure.
 std::vector<CurvePoint> budget_curve(const Workload& workload, int rounds,
                                      const std::function<void(double)>& on_progress = {});
+
+/// Where less memory begins to cost most: of the points between the first and the last, the one furthest
+/// below the straight line through these two in a plot of `planned_ns` over `budget`, both scaled to go from
+/// 0 to 1 (Satopaa et al., "Finding a Kneedle in a Haystack", 2011, without its smoothing). Nothing where the
+/// curve is flat (less than 1 % from its least to its most), a straight line, or bent the other way only.
+/// Points by falling budget. Pure.
+std::optional<std::size_t> knee(std::span<const CurvePoint> points);
 
 }  // namespace tferry::analyzer

@@ -45,11 +45,11 @@ Simulation as_simulation(const PlacedPlan& placed) {
 
 void make_plan(RankAnalysis& rank, const trace::MemoryRules& memory, const AnalysisOptions& options) {
   const Recording& recording = rank.source.recording;
-  PlanOutcome outcome =
-      options.other_planner
-          ? make_placed_plan(recording, *rank.typical, memory, rank.budget_bytes, options.other_planner,
-                             options.planner.simulation)
-          : make_placed_plan(recording, *rank.typical, memory, rank.budget_bytes, options.planner);
+  PlanOutcome outcome = options.other_planner
+                            ? make_placed_plan(recording, *rank.typical, memory, rank.budget_bytes,
+                                               options.other_planner, options.planner.simulation)
+                            : make_placed_plan(recording, *rank.typical, memory, rank.budget_bytes,
+                                               options.planner, options.effort);
   if (!outcome.plan) {
     rank.unknown.push_back("plan: " + outcome.reason);
     return;

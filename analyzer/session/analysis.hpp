@@ -26,6 +26,7 @@ struct AnalysisOptions {
   std::int64_t movable_bytes = 0;  ///< the same
   bool plan = true;
   LookaheadOptions planner;
+  Effort effort;          ///< of lookahead
   Planner other_planner;  ///< instead of lookahead; its plans say who made them
 };
 

@@ -7,16 +7,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace tferry::analyzer {
 namespace {
 
-RankAnalysis golden(double oversubscription) {
+RankAnalysis golden(double oversubscription, int rounds = 40, const Effort& effort = {}) {
   trace::Session session = trace::Session::open(TFERRY_GOLDEN_SESSION);
   AnalysisOptions options;
   options.oversubscription = oversubscription;
-  options.planner.rounds = 40;
+  options.planner.rounds = rounds;
+  options.effort = effort;
   std::vector<RankAnalysis> ranks = analyze_session(session, options);
   EXPECT_EQ(ranks.size(), 1u);
   return std::move(ranks.front());
@@ -33,6 +35,26 @@ TEST(GoldenPlan, EveryTensorFindsItsPlaceInAsManyChunksAsAreInUseAtOnce) {
     EXPECT_GE(placed.plan.predicted_ns, rank.bound->time_ns);
     EXPECT_LE(placed.plan.predicted_ns, 1.1 * rank.bound->time_ns) << factor;
   }
+}
+
+TEST(GoldenPlan, MoreEffortIsNeverSlowerAndSometimesFaster) {
+  constexpr int kRounds = 20;
+  constexpr double kAsFast = 1.001;  // what moves fewer bytes may take this much longer
+  double gained = 0;
+  for (const double factor : {1.33, 1.5, 2.0}) {
+    const RankAnalysis fast = golden(factor, kRounds, Effort::fast());
+    ASSERT_TRUE(fast.placed) << factor;
+    double before = fast.placed->plan.predicted_ns * kAsFast;
+    for (const int searches : {1, 2, 4}) {
+      const RankAnalysis more = golden(factor, kRounds, {Slacks::kAll, searches});
+      ASSERT_TRUE(more.placed) << factor;
+      EXPECT_LE(more.placed->plan.predicted_ns, before) << searches << " searches at " << factor;
+      EXPECT_EQ(testing_support::Replay(more.placed->workload, more.placed->placement).run(), "");
+      gained = std::max(gained, fast.placed->plan.predicted_ns / more.placed->plan.predicted_ns - 1);
+      before = more.placed->plan.predicted_ns;
+    }
+  }
+  EXPECT_GT(gained, 0.002);
 }
 
 TEST(GoldenPlan, RanksOnALinkCanMoveOtherTensorsInTheSameBudget) {

@@ -202,6 +202,7 @@ class Reader {
         tensor_of_[a] = kNone;
         ++result_.sporadic_allocations;
       }
+      leave_out_strangers(matched);
       matched.tensor.birth = index(birth);
       matched.tensor.death = index((birth + common_age) % length());
       if (common_age < length() && !meets_successor(matched)) continue;
@@ -211,6 +212,20 @@ class Reader {
       result_.long_life_bytes += matched.tensor.size;
       matched.movable = false;
     }
+  }
+
+  /// What was matched by its size and turned out to be born elsewhere is no instance.
+  void leave_out_strangers(MatchedTensor& matched) const {
+    const std::uint32_t model = matched.allocations[matched.model];
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < matched.allocations.size(); ++k) {
+      if (tensor_of_[matched.allocations[k]] == kNone) continue;
+      if (matched.allocations[k] == model) matched.model = index(kept);
+      matched.allocations[kept] = matched.allocations[k];
+      matched.iterations[kept++] = matched.iterations[k];
+    }
+    matched.allocations.resize(kept);
+    matched.iterations.resize(kept);
   }
 
   /// Whether an instance is freed between the same two operations as its successor is allocated, but later.

@@ -122,8 +122,24 @@ TEST(Tensors, AnExtraAllocationOfTheSameSizeChangesOneIterationOnly) {
   }
   const RecordedIteration read = job.analyse();
   EXPECT_EQ(lines(read), (std::vector<std::string>{"400 bytes #0 0-2, 6 instances, 3 accesses",
-                                                   "400 bytes #1 2-3, 6 instances, 2 accesses"}));
+                                                   "400 bytes #1 2-3, 5 instances, 2 accesses"}));
   EXPECT_EQ(read.sporadic_allocations, 2);
+}
+
+TEST(Tensors, WhatIsBornElsewhereIsNoInstance) {
+  Job job;
+  for (int i = 0; i < 6; ++i) {
+    const auto early = i == 2 ? job.allocate(400) : 0;
+    job.run(1, {});
+    const auto usual = i == 2 ? early : job.allocate(400);
+    job.run(2, {usual});
+    job.run(3, {usual});
+    job.free(usual);
+  }
+  const RecordedIteration read = job.analyse();
+  EXPECT_EQ(lines(read), (std::vector<std::string>{"400 bytes #0 1-2, 5 instances, 2 accesses"}));
+  EXPECT_EQ(read.tensors[0].iterations.size(), 5u);
+  EXPECT_EQ(read.sporadic_allocations, 1);
 }
 
 TEST(Tensors, WhatCannotMoveIsLeftOutAndCounted) {

@@ -2,6 +2,7 @@
 #include "benchmarks/tferry_bench/bound_check.hpp"
 #include "benchmarks/tferry_bench/check.hpp"
 #include "benchmarks/tferry_bench/exact_cases.hpp"
+#include "benchmarks/tferry_bench/plan_speed.hpp"
 #include "benchmarks/tferry_bench/planner_cells.hpp"
 #include "benchmarks/tferry_bench/raw_file.hpp"
 #include "benchmarks/tferry_bench/record.hpp"
@@ -13,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -104,11 +106,27 @@ int run_bound(const BoundOptions& options, const std::string& git) {
 
 int run_planners(int rounds, const std::string& raw, const std::string& git) {
   using namespace tferry::benchmarks;
+  const std::string load = load_text();
+  const auto begin = std::chrono::steady_clock::now();
   const PlannerCells cells = run_planner_cells(
       core_jobs(), rounds, [](const std::string& cell) { fmt::print(stderr, "{}\n", cell); });
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
   fmt::print("{}", cells_as_markdown(cells));
+  fmt::print(stderr, "{:.1f} s ({} before)\n", took.count() * 1e-9, load);
   const std::string command = fmt::format("tferry-bench planners --core --rounds {}", rounds);
-  if (!raw.empty()) write_raw(raw_file("planners", git, cells_as_measurements(cells, command)), raw);
+  if (raw.empty()) return 0;
+  nlohmann::json found = cells_as_measurements(cells, command);
+  found.push_back(duration_measurement(took.count(), command, load));
+  write_raw(raw_file("planners", git, std::move(found)), raw);
+  return 0;
+}
+
+int run_plan_speed(int repeats, const std::string& raw, const std::string& git) {
+  using namespace tferry::benchmarks;
+  const std::vector<PlanSpeed> speeds = plan_speeds(repeats);
+  fmt::print("{}", plan_speed_text(speeds));
+  const std::string command = fmt::format("tferry-bench planning --repeats {}", repeats);
+  if (!raw.empty()) write_raw(raw_file("planning", git, plan_speed_measurements(speeds, command)), raw);
   return 0;
 }
 
@@ -245,6 +263,14 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   simulator->add_option("--raw", simulator_raw, "Write a raw file for `record`");
   simulator->add_option("--git", git, "Revision of the repository, for the raw file");
+  auto* planning = app.add_subcommand("planning", "Time that a plan of 10,000 operations takes");
+  int plan_repeats = 7;
+  std::string planning_raw;
+  planning->add_option("--repeats", plan_repeats, "Of each plan; the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  planning->add_option("--raw", planning_raw, "Write a raw file for `record`");
+  planning->add_option("--git", git, "Revision of the repository, for the raw file");
   auto* exact = app.add_subcommand("exact", "Hold the planner against an exact solver on small jobs");
   ExactOptions exact_options;
   auto* cases =
@@ -265,6 +291,7 @@ int main(int argc, char** argv) {
     if (*planners) return run_planners(planner_rounds, planner_raw, git);
     if (*scale) return run_scale(scale_options, git);
     if (*simulator) return run_simulator(repeats, simulator_raw, git);
+    if (*planning) return run_plan_speed(plan_repeats, planning_raw, git);
     if (*exact) return run_exact(exact_options, git);
     const Repository repository = tferry::benchmarks::read_repository(root);
     if (*record) return run_record(repository, from, git, missing);

@@ -58,5 +58,7 @@ std::vector<PlannedJob> core_jobs();
 
 std::string cells_as_markdown(const PlannerCells& cells);
 nlohmann::json cells_as_measurements(const PlannerCells& cells, const std::string& command);
+/// Claim analyzer.planners_core: how long all of it took, wall clock. `load` tells of the machine.
+nlohmann::json duration_measurement(double ns, const std::string& command, const std::string& load);
 
 }  // namespace tferry::benchmarks

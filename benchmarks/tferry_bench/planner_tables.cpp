@@ -99,6 +99,17 @@ Mean over_bound(const PlannerCells& cells, const std::string& policy) {
   return mean;
 }
 
+/// Of the two plans of interleave, which do not depend on how many GPUs there are: the first cell of each job
+/// and factor.
+std::vector<const RanksCell*> overlaps(const PlannerCells& cells) {
+  std::vector<const RanksCell*> found;
+  for (const RanksCell& cell : cells.ranks) {
+    if (found.empty() || found.back()->job != cell.job || found.back()->factor != cell.factor)
+      found.push_back(&cell);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string cells_as_markdown(const PlannerCells& cells) {
@@ -130,6 +141,9 @@ std::string cells_as_markdown(const PlannerCells& cells) {
     }
     text += fmt::format(" {} |\n", coordination_name(cell.chosen));
   }
+  text += "\n| job | times | interleave: bytes that both plans move at the same time |\n|---|---|---|\n";
+  for (const RanksCell* cell : overlaps(cells))
+    text += fmt::format("| {} | {} | {:.1f} % |\n", cell->job, cell->factor, cell->overlap * 100);
   const Regret ours = chosen(cells), constant = best_constant(cells);
   text += fmt::format(
       "\nChosen mode: mean regret {:.3f}, worst {:.3f}; the best constant choice {:.3f}, {:.3f}; over {} "
@@ -182,6 +196,18 @@ nlohmann::json cells_as_measurements(const PlannerCells& cells, const std::strin
                     "geometric mean of {} cells",
                     mean.count));
   }
+  double overlap = 0, least = 1, most = 0;
+  const std::vector<const RanksCell*> pairs = overlaps(cells);
+  for (const RanksCell* cell : pairs) {
+    overlap += cell->overlap / static_cast<double>(pairs.size());
+    least = std::min(least, cell->overlap);
+    most = std::max(most, cell->overlap);
+  }
+  add("interleave_overlap", overlap,
+      fmt::format(
+          "share of the bytes of interleave's second plan that the first one moves in the same gaps, mean "
+          "of {} jobs and budgets, {:.3f} to {:.3f}",
+          pairs.size(), least, most));
   const Regret ours = chosen(cells), constant = best_constant(cells);
   const std::string note = fmt::format(
       "of the mode chosen by brief simulations, over {} cells in which modes differ by 3 %; the "
@@ -190,6 +216,15 @@ nlohmann::json cells_as_measurements(const PlannerCells& cells, const std::strin
   add("mode_regret/mean", ours.mean, note);
   add("mode_regret/worst", ours.worst, note);
   return all;
+}
+
+nlohmann::json duration_measurement(double ns, const std::string& command, const std::string& load) {
+  return {{"claim", "analyzer.planners_core"},
+          {"kind", "measured"},
+          {"metric", "time"},
+          {"command", command},
+          {"note", fmt::format("wall clock of all cells, three threads on two cores; {} before", load)},
+          {"subject", {{"label", "all cells"}, {"samples_ns", {ns}}}}};
 }
 
 }  // namespace tferry::benchmarks

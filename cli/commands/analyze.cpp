@@ -21,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <future>
 #include <unistd.h>
@@ -110,6 +111,11 @@ CLI::App* AnalyzeCommand::add_to(CLI::App& program) {
   app_->add_option("--planner-limit", planner_limit_, "How long PROGRAM may take for a plan")
       ->type_name("TIME")
       ->capture_default_str();
+  app_->add_option("--effort", effort_,
+                   "What lookahead may spend on a plan: fast, normal, high (10 searches), or a number of "
+                   "searches; more is never predicted to be slower")
+      ->type_name("EFFORT")
+      ->capture_default_str();
   app_->add_option("--chunk", chunk_, "Count memory in pieces of this size, as a run with that --chunk does")
       ->type_name("SIZE");
   app_->add_option("--movable", movable_,
@@ -151,6 +157,7 @@ analyzer::AnalysisOptions AnalyzeCommand::options() const {
   }
   options.chunk_bytes = chunk_.empty() ? 0 : parse_chunk(chunk_);
   options.movable_bytes = movable_.empty() ? 0 : parse_bytes(movable_, "--movable");
+  options.effort = effort();
   options.other_planner = other_planner();
   if (options.other_planner && (no_plan_ || (!options.budget_bytes && !options.oversubscription)))
     throw Failure("--planner is about plans", "give --budget or --oversubscribe, without --no-plan");
@@ -167,6 +174,23 @@ analyzer::Planner AnalyzeCommand::other_planner() const {
   const std::chrono::nanoseconds limit(parse_duration(planner_limit_, "--planner-limit"));
   return exec_planner(planner_.substr(kExec.size()),
                       std::chrono::duration_cast<std::chrono::milliseconds>(limit));
+}
+
+analyzer::Effort AnalyzeCommand::effort() const {
+  if (app_->count("--effort") > 0 && planner_ != "lookahead")
+    throw Failure("--effort is about plans by lookahead", "leave --planner or --effort out");
+  if (effort_ == "fast") return analyzer::Effort::fast();
+  if (effort_ == "normal") return analyzer::Effort::normal();
+  if (effort_ == "high") return analyzer::Effort::high();
+  int searches = 0;
+  const char* const end = effort_.data() + effort_.size();
+  const auto [stop, error] = std::from_chars(effort_.data(), end, searches);
+  const bool known = error == std::errc{} && stop == end && searches >= 1;
+  if (!known || searches > analyzer::Effort::kMostSearches)
+    throw Failure(fmt::format("--effort: {} is neither a name nor a number from 1 to {}", effort_,
+                              analyzer::Effort::kMostSearches),
+                  "write fast, normal, high or a number of searches, such as 30");
+  return {analyzer::Slacks::kAll, searches};
 }
 
 void AnalyzeCommand::add_asked_for(const std::vector<analyzer::RankAnalysis>& ranks,

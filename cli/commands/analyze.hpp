@@ -30,6 +30,8 @@ class AnalyzeCommand {
   analyzer::AnalysisOptions options() const;
   /// That of --planner exec:PROGRAM; empty: ours.
   analyzer::Planner other_planner() const;
+  /// That of --effort.
+  analyzer::Effort effort() const;
   /// Answers to --curve, --explain and --what-if.
   void add_asked_for(const std::vector<analyzer::RankAnalysis>& ranks, std::vector<Table>& tables) const;
 
@@ -38,7 +40,7 @@ class AnalyzeCommand {
   AnswerOptions answer_;
   std::string route_ = "direct";
   std::string session_, output_, budget_, link_, assume_solo_, chunk_, movable_, explain_, what_if_;
-  std::string planner_ = "lookahead", planner_limit_ = "600s";
+  std::string planner_ = "lookahead", planner_limit_ = "600s", effort_ = "normal";
   double oversubscribe_ = 0;
   int ranks_share_ = 0;
   bool no_plan_ = false;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 namespace tferry::cli {
@@ -48,6 +49,35 @@ TEST_F(PlanTest, AnalyzeMakesOneAndSaysWhatMoves) {
   EXPECT_TRUE(ended.printed("What moves in every iteration under plan 1")) << ended.out;
   EXPECT_TRUE(ended.printed("8388608 bytes #")) << ended.out;
   EXPECT_FALSE(sh("$T analyze a.tferry --budget 18MiB --no-plan").printed("What moves")) << "none was made";
+}
+
+TEST_F(PlanTest, EffortIsANameOrANumberOfSearches) {
+  LayersSession{.iterations = 12}.write((root_ / "a.tferry").string());
+  for (const char* const effort : {"fast", "normal", "high", "3"}) {
+    const Ended ended = sh(std::string("$T analyze a.tferry --budget 18MiB --effort ") + effort);
+    EXPECT_EQ(ended.exit_code(), 0) << ended.err;
+    EXPECT_TRUE(ended.printed("What moves in every iteration under plan")) << effort << ended.out;
+  }
+  for (const char* const wrong : {"slow", "0", "3x", "1001"})
+    expect_failure(std::string("$T analyze a.tferry --budget 18MiB --effort ") + wrong,
+                   std::string("--effort: ") + wrong + " is neither a name nor a number from 1 to 1000");
+  expect_failure("$T analyze a.tferry --budget 18MiB --effort high --planner exec:./mine",
+                 "--effort is about plans by lookahead");
+}
+
+TEST_F(PlanTest, TheCurveTellsItsKnee) {
+  LayersSession{.iterations = 12}.write((root_ / "a.tferry").string());
+  const Ended ended = sh("$T analyze a.tferry --budget 18MiB --curve --format json");
+  ASSERT_EQ(ended.exit_code(), 0) << ended.err;
+  const auto json = nlohmann::json::parse(ended.out);
+  const auto curve = std::find_if(json["tables"].begin(), json["tables"].end(),
+                                  [](const auto& table) { return table["name"] == "curve"; });
+  ASSERT_NE(curve, json["tables"].end());
+  std::size_t marked = 0;
+  for (const auto& row : (*curve)["rows"])
+    marked += row["point"].get<std::string>().find("5 %") != std::string::npos;
+  EXPECT_EQ(marked, 1u) << "the smallest budget within 5 %";
+  EXPECT_NE((*curve)["notes"].dump().find("knee: "), std::string::npos) << (*curve)["notes"];
 }
 
 TEST_F(PlanTest, TensorsAreCalledWhatTheProgramCallsThem) {

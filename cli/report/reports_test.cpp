@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace tferry::cli {
 namespace {
 
@@ -221,6 +223,35 @@ TEST_F(ReportsTest, SummaryBeforeAnAnalysisSaysWhatToDo) {
   EXPECT_NE(text.find("not analyzed yet: tferry analyze"), std::string::npos) << text;
   EXPECT_NE(report("tensors").find("run tferry analyze"), std::string::npos);
   EXPECT_NE(report("analysis").find("run tferry analyze"), std::string::npos);
+}
+
+TEST_F(ReportsTest, TensorsSayInHowManyIterationsTheyWereMatched) {
+  trace::SessionWriter writer = one_gpu();
+  writer.set_meta("analysis.created", "now");
+  for (std::int64_t i = 1; i <= 5; ++i) {
+    writer.insert(
+        trace::IterationRow{.process_id = 1, .number = i - 1, .start_ns = 10 * i, .regular = i != 3});
+    for (std::int64_t at = 0; at < 2; ++at) {
+      writer.insert(trace::OperationRow{.process_id = 1,
+                                        .operation = 2 * i + at,
+                                        .iteration_id = i,
+                                        .position = at,
+                                        .kind = "kernel",
+                                        .device_id = 1});
+    }
+  }
+  for (const auto& [name, persistent, instances] :
+       {std::tuple{"weight", 1, 1}, std::tuple{"activation", 0, 4}, std::tuple{"workspace", 0, 3}}) {
+    writer.insert(trace::TensorRow{
+        .process_id = 1, .device_id = 1, .name = name, .persistent = persistent, .instances = instances});
+  }
+  writer.publish();
+  const std::string text = report("tensors");
+  EXPECT_NE(text.find("instances  of iterations"), std::string::npos) << text;
+  EXPECT_NE(text.find("1  -              weight"), std::string::npos) << text;
+  EXPECT_NE(text.find("4  4              activation"), std::string::npos) << text;
+  EXPECT_NE(text.find("3  4              workspace"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 of them not matched in all iterations"), std::string::npos) << text;
 }
 
 TEST(Reports, AnUnknownNameListsTheOthers) {

@@ -78,16 +78,36 @@ Table curve_table(std::span<const analyzer::RankAnalysis> ranks) {
                {"budget", Unit::kBytes},
                {"bound", Unit::kNanoseconds},
                {"lms", Unit::kNanoseconds},
-               {"lookahead", Unit::kNanoseconds}});
+               {"lookahead", Unit::kNanoseconds},
+               {"point"}});
   for (const analyzer::RankAnalysis& rank : ranks) {
     if (!has_workload(rank)) continue;
     const auto points = analyzer::budget_curve(rank.typical->workload, kCurveRounds);
+    const std::optional<std::size_t> knee = analyzer::knee(points);
     const analyzer::CurvePoint* smallest = nullptr;
     for (const analyzer::CurvePoint& point : points) {
-      table.add(KnownBy::kSimulated, {rank.source.process_id, fmt::format("{:.2f}", point.oversubscription),
-                                      point.budget + rank.typical->resident_bytes, point.bound_ns,
-                                      point.lms_ns, point.planned_ns});
       if (point.planned_ns <= kHardlySlower * points.front().planned_ns) smallest = &point;
+    }
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const analyzer::CurvePoint& point = points[i];
+      const bool bends = knee && *knee == i, within = smallest == &point;
+      table.add(KnownBy::kSimulated,
+                {rank.source.process_id, fmt::format("{:.2f}", point.oversubscription),
+                 point.budget + rank.typical->resident_bytes, point.bound_ns, point.lms_ns, point.planned_ns,
+                 bends && within ? "knee, smallest within 5 %"
+                 : bends         ? "knee"
+                 : within        ? "smallest within 5 %"
+                                 : "-"});
+    }
+    if (knee) {
+      const analyzer::CurvePoint& point = points[*knee];
+      table.notes.push_back(
+          fmt::format("knee: {} bytes ({:.2f} times); from there down, memory taken away costs more time "
+                      "than on average over "
+                      "the curve",
+                      point.budget + rank.typical->resident_bytes, point.oversubscription));
+    } else if (!points.empty()) {
+      table.notes.emplace_back("knee: none; the curve is flat, straight, or has too few points");
     }
     if (smallest != nullptr) {
       table.notes.push_back(fmt::format("down to {} bytes ({:.2f} times) an iteration is at most 5 % longer",
