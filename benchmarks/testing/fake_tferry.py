@@ -112,9 +112,9 @@ def analyze(words):
         shutil.copy(words[0], path)
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE bound (id, budget_bytes, bound_ns, in_memory_ns, bytes_in, bytes_out, resource)")
-    database.execute("CREATE TABLE plan (id, predicted_ns, sha256)")
+    database.execute("CREATE TABLE plan (id, budget_bytes, bound_ns, predicted_ns, sha256)")
     database.execute("INSERT INTO bound VALUES (1, 4000, 120000000, 100000000, 50000, 50000, 'link_out')")
-    database.execute("INSERT INTO plan VALUES (1, 130000000, 'abc')")
+    database.execute("INSERT INTO plan VALUES (1, 4000, 120000000, 130000000, 'abc')")
     database.commit()
     return 0
 
