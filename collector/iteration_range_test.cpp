@@ -92,7 +92,7 @@ TEST_F(IterationRangeTest, OpensBeforeTheFirstAndClosesAfterTheLast) {
     if (iteration < 11) {
       EXPECT_EQ(states[n], State::kBefore) << n;
     }
-    if (n >= 4 * Log::kOperations + 20) {
+    if (n >= 4 * Log::kOperations + 30) {
       EXPECT_EQ(states[n], State::kAfter) << n;
     }
   }
