@@ -155,12 +155,14 @@ void compare_ranks(Sharing sharing, double skew) {
     std::mt19937 random(seed);
     const std::size_t count = 2 + random() % 3, links = 1 + (count > 2 ? random() % 2 : 0);
     const bool alike = random() % 2 == 0;
-    const SmallCase first = small_case(seed);
+    SmallCase first = small_case(seed);
+    first.workload.link.reached = 1;  // ways by a neighbour's link need an idle neighbour
     std::vector<Workload> workloads;
     std::vector<Plan> plans;
     for (std::size_t r = 0; r < count; ++r) {
       workloads.push_back(alike ? first.workload
                                 : small_case(seed + 1000 * static_cast<std::uint32_t>(r)).workload);
+      workloads.back().link.reached = 1;
       // Some GPUs have fewer lanes than the link behind them.
       if (!alike && random() % 3 == 0) {
         LinkRates& own = workloads.back().link;
