@@ -85,11 +85,26 @@ bool ManagedMemory::open(std::string& error) {
   return true;
 }
 
+/// Discards of these pages that are ordered are over when it returns: who gets the addresses may write there
+/// by operations that do not name them.
+void ManagedMemory::wait_for_discards(PageIndex first, std::size_t pages) {
+  std::uint64_t ordered = 0;
+  for (PageIndex page = first; page < first + pages; ++page) {
+    if (std::exchange(pages_[page].discarded, false)) ordered = std::max(ordered, pages_[page].out_at);
+  }
+  if (ordered == 0) return;
+  const std::int64_t begin = StatusPage::now_ns();
+  mover_->wait_out(ordered);
+  count(counters_.host_waits);
+  count(counters_.host_wait_ns, StatusPage::now_ns() - begin);
+}
+
 /// Pages for small allocations: nobody tells when those are used, so they never leave.
 CUdeviceptr ManagedMemory::take_for_good(std::size_t bytes) {
   const CUdeviceptr begin = region_.take(bytes);
   if (begin == 0) return 0;
   slabs_.push_back({begin, bytes});
+  wait_for_discards(page_of(begin), bytes / kPage);
   for (PageIndex page = page_of(begin); page < page_of(begin) + bytes / kPage; ++page) {
     if (pages_[page].resident) {
       unlink(page);
@@ -138,6 +153,7 @@ CUresult ManagedMemory::allocate(std::size_t bytes, bool stream_ordered, CUdevic
                 ordinal_, gib(bytes), gib(allocated_), gib(region_.size()));
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
+  wait_for_discards(page_of(begin), reserved / kPage);
   auto allocation = std::make_shared<ManagedAllocation>();
   allocation->address = begin;
   allocation->bytes = bytes;
@@ -284,25 +300,26 @@ std::vector<ManagedMemory::PageIndex> ManagedMemory::missing(std::span<const Ref
 std::vector<ManagedMemory::PageIndex> ManagedMemory::victims(std::size_t bytes,
                                                              std::uint64_t used_before) const {
   std::vector<PageIndex> pages;
-  for (const bool freed : {true, false}) {
+  for (const bool freed_ones : {true, false}) {
     for (PageIndex page = oldest_; page != kNoPage && pages.size() * kPage < bytes;
          page = pages_[page].newer) {
       const Reference& holder = pages_[page].holder;
       const bool pinned = holder == nullptr || holder->pins > 0;
       if (pages_[page].tick >= used_before || pinned) continue;
-      if ((!holder->live && !emulate_) == freed) pages.push_back(page);
+      if ((!holder->live && !emulate_) == freed_ones) pages.push_back(page);
     }
   }
   return pages;
 }
 
+/// Only what was freed is ever discarded: memory that was allocated and never named may hold what a kernel
+/// wrote through a pointer that no argument shows.
 std::vector<ManagedRun> ManagedMemory::runs_of(const std::vector<PageIndex>& pages) const {
   std::vector<PageIndex> sorted = pages;
   std::sort(sorted.begin(), sorted.end());
   std::vector<ManagedRun> runs;
   for (const PageIndex page : sorted) {
-    // A prefetch of dead contents is a discard where nobody else needs what a neighbour holds.
-    const bool is_dead = dead(pages_[page]);
+    const bool is_dead = freed(pages_[page]);
     if (!runs.empty() && runs.back().dead == is_dead &&
         runs.back().address + runs.back().bytes == address_of(page)) {
       runs.back().bytes += kPage;
@@ -350,7 +367,10 @@ void ManagedMemory::move_out(const std::vector<PageIndex>& pages, StreamIndex st
   count(counters_.evictions, static_cast<std::int64_t>(runs.size()));
   if (!emulate_) {
     mover_->move_out(runs);
-    for (const PageIndex page : pages) pages_[page].out_at = mover_->out_bytes();
+    for (const PageIndex page : pages) {
+      pages_[page].out_at = mover_->out_bytes();
+      pages_[page].discarded = freed(pages_[page]);
+    }
     return;
   }
   // Whoever runs out of room in plain managed memory pays for it in the middle of the kernel's way.
@@ -372,7 +392,6 @@ void ManagedMemory::move_in(const std::vector<PageIndex>& pages, StreamIndex str
   if (emulate_) return;  // the kernel faults it in
   if (budget_ == 0) {
     // Nothing has ever left, so there are no contents to wait for.
-    for (ManagedRun& run : runs) run.dead = false;
     mover_->move_in(std::move(runs), 0);
     return;
   }

@@ -110,6 +110,7 @@ class ManagedMemory {
   struct Page {
     Reference holder;  ///< who used it last, alive or not
     bool resident = false;
+    bool discarded = false;     ///< when it left last, and nobody has had its address since
     bool filled = false;        ///< something was written to it, here or on the host
     std::uint64_t tick = 0;     ///< of the last operation that named it
     std::uint64_t out_at = 0;   ///< bytes ever moved out, it included, when it was
@@ -123,6 +124,7 @@ class ManagedMemory {
   CUdeviceptr address_of(PageIndex page) const { return region_.begin() + page * kPage; }
   void touch(PageIndex page);
   void unlink(PageIndex page);
+  static bool freed(const Page& page) { return page.holder != nullptr && !page.holder->live; }
   static bool dead(const Page& page) { return page.holder == nullptr || page.holder->dead(); }
   std::vector<PageIndex> missing(std::span<const Reference> named);
   std::vector<PageIndex> victims(std::size_t bytes, std::uint64_t used_before) const;
@@ -132,6 +134,7 @@ class ManagedMemory {
   std::vector<ManagedRun> runs_of(const std::vector<PageIndex>& pages) const;
   CUdeviceptr take_for_good(std::size_t bytes);
   void account(std::int64_t bytes);
+  void wait_for_discards(PageIndex first, std::size_t pages);
 
   const cuda::Driver& driver_;
   const Config& config_;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,27 @@ TEST_F(ManagedMemoryTest, WhatWasFreedLeavesBeforeWhatWasUsedLongestAgo) {
   use({old});
   EXPECT_EQ(0, counters().bytes_in);
   EXPECT_EQ(6 * static_cast<std::int64_t>(kPage), counters().resident_peak);
+}
+
+/// A table of pointers in device memory leads kernels to memory that no argument names.
+TEST_F(ManagedMemoryTest, WhatWasWrittenWithoutBeingNamedIsNotDiscarded) {
+  open(6);
+  const CUdeviceptr before = allocate(4);
+  use({before});
+  free(before);
+  const CUdeviceptr other = allocate(6);
+  use({other});  // the pages of the one before leave
+  free(other);
+  const CUdeviceptr unnamed = allocate(4);
+  ASSERT_EQ(CUDA_SUCCESS, cuMemsetD8_v2(unnamed, 7, 4 * kPage));
+  const CUdeviceptr wanted = allocate(6);
+  use({wanted});
+  free(wanted);
+  use({unnamed});
+  ASSERT_EQ(CUDA_SUCCESS, cuCtxSynchronize());
+  std::vector<unsigned char> bytes(4 * kPage);
+  ASSERT_EQ(CUDA_SUCCESS, cuMemcpyDtoH_v2(bytes.data(), unnamed, bytes.size()));
+  EXPECT_EQ(static_cast<std::ptrdiff_t>(bytes.size()), std::count(bytes.begin(), bytes.end(), 7));
 }
 
 TEST_F(ManagedMemoryTest, TheEmulationOfPlainManagedMemoryKnowsNothingOfFrees) {

@@ -90,6 +90,14 @@ void ManagedMover::gate(std::uint64_t ticket, CUstream stream) {
   driver_.cuStreamWaitEvent(stream, last_in_, 0);
 }
 
+void ManagedMover::wait_out(std::uint64_t bytes) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return moved_out_ >= bytes; });
+  }
+  driver_.cuEventSynchronize(last_out_);
+}
+
 std::int64_t ManagedMover::failures() {
   const std::lock_guard lock(mutex_);
   return failures_;
@@ -111,16 +119,9 @@ void ManagedMover::prefetch(const ManagedRun& run, bool to_device, CUstream stre
   location.type = to_device ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST;
   location.id = to_device ? device_ : 0;
   for (std::size_t done = 0; done < run.bytes; done += kPieceBytes) {
-    CUdeviceptr address = run.address + done;
-    std::size_t bytes = std::min(kPieceBytes, run.bytes - done);
-    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-    if (run.dead && driver_.cuMemDiscardAndPrefetchBatchAsync != nullptr) {
-      std::size_t first = 0;
-      result =
-          driver_.cuMemDiscardAndPrefetchBatchAsync(&address, &bytes, 1, &location, &first, 1, 0, stream);
-    }
-    if (result != CUDA_SUCCESS) result = driver_.cuMemPrefetchAsync_v2(address, bytes, location, 0, stream);
-    if (result == CUDA_SUCCESS) continue;
+    const std::size_t bytes = std::min(kPieceBytes, run.bytes - done);
+    if (driver_.cuMemPrefetchAsync_v2(run.address + done, bytes, location, 0, stream) == CUDA_SUCCESS)
+      continue;
     // Nothing is lost by it: what is not moved ahead is moved by faults.
     const std::lock_guard lock(mutex_);
     ++failures_;

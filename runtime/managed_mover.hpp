@@ -49,6 +49,9 @@ class ManagedMover {
   /// Waits until the transfers of the ticket are queued and makes `stream` wait for them.
   void gate(std::uint64_t ticket, CUstream stream);
 
+  /// Waits until the first `bytes` ever handed to move_out have been moved or discarded.
+  void wait_out(std::uint64_t bytes);
+
   std::uint64_t out_bytes() const { return out_bytes_; }  ///< ever handed to move_out; the caller's thread
   std::int64_t failures();                                ///< calls that the driver refused
 
